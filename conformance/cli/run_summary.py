@@ -19,7 +19,7 @@ from ..system.terminal import count_noun, lines, paint, say, table, verbatim, wr
 from ..system.text import tell_error
 from ..verdict.conclude import Conclusion
 from ..verdict.document_table import lay_out_documents
-from ..verdict.failure_kinds import MAX_KINDS_SHOWN, FailureKind, Failures, group_failures, shown_lines
+from ..verdict.failure_kinds import MAX_KINDS_SHOWN, Failures, KindUnderRule, group_failures, shown_lines
 from ..verdict.standing import count_tests
 from .arguments import locate_case
 
@@ -170,7 +170,7 @@ def _failures(suite: Suite, failures: Failures, evidence: Evidence, every_row: b
         yield f"  and {count_noun(more, 'more kind')}: the report has all, and so has --verbose"
 
 
-def _kind(suite: Suite, kind: FailureKind, every_row: bool, header: Mapping[str, Any], rest: str) -> Iterator[str]:
+def _kind(suite: Suite, kind: KindUnderRule, every_row: bool, header: Mapping[str, Any], rest: str) -> Iterator[str]:
     """Yield what went wrong, and for its first row, or all, details and the commands that repeat and explain it."""
     yield wrap(f"{kind.title} · {kind.about}", 2, 4).replace(kind.title, paint("red", kind.title), 1)
     if kind.common.cause:
@@ -187,7 +187,7 @@ def _kind(suite: Suite, kind: FailureKind, every_row: bool, header: Mapping[str,
             yield verbatim(f"      {shlex.join([*explain_words(header), row.case.id])}")
 
 
-def _rule_line(kind: FailureKind, header: Mapping[str, Any]) -> str:
+def _rule_line(kind: KindUnderRule, header: Mapping[str, Any]) -> str:
     """Name a rule, and the command that repeats its first row, or the row if there is none."""
     row, result = kind.members[0]
     words = [row.id] if result.needs_calls_before else [*run_words(header), *row_words(row)]

@@ -159,7 +159,7 @@ def write_expectation(src_type: str, kind: str, dst: Sequence[object] | None) ->
     return "reject" if kind == "illegal" else "unspecified"
 
 
-def call_case(
+def case_of_call(
     name: str, rule: str, src_type: str, call: tuple[tuple[int, ...], tuple[int, ...], bool], layout: Any = "dense"
 ) -> Case:
     step = step_of(src_type, [DrawnCall(*call)], layout=layout)

@@ -32,7 +32,7 @@ def can_be_smaller(result: Result) -> bool:
     return not result.ends_process
 
 
-def write_smallest(
+def find_smallest(
     row: Row, result: Result, adapter: Adapter, claims: Claims, quick: bool = False,
     open_another: Callable[[], Adapter] | None = None,
 ) -> str:  # fmt: skip

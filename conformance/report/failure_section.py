@@ -14,7 +14,7 @@ from ..plan.steps import StepMeaning
 from ..system.groups import group_pairs
 from ..system.text import shorten
 from ..verdict.blame import Blamed, heaviest
-from ..verdict.failure_kinds import CommonFailure, shown_lines
+from ..verdict.failure_kinds import FailureKind, shown_lines
 from .answer_lines import AnswerLine, CaseAnswer, Facets, StepCall, describe_steps, make_line, number_facet
 from .finished_run import FailureCounts, FinishedRun, Wants
 from .picture import Picture, draw_call
@@ -112,7 +112,7 @@ class ShortCase(NamedTuple):
 class FailureGroup(NamedTuple):
     """The failures by one cause, or of one severity and diagnosis with the same blame."""
 
-    kind: CommonFailure
+    kind: FailureKind
     word: Verdict
     failures: FailureCounts
     cases: str
@@ -123,7 +123,7 @@ class FailureGroup(NamedTuple):
     """Cases that are only in the list of all cases."""
 
 
-Groups = Mapping[CommonFailure, Cases]
+Groups = Mapping[FailureKind, Cases]
 
 
 def collect_failures(run: FinishedRun, facets: Facets, in_full: InFull) -> Iterator[FailureGroup]:
@@ -156,11 +156,11 @@ def list_shown(failures: Sequence[FailureGroup]) -> set[str]:
     return full | {entry.case.id for failure in failures for entry in failure.short}
 
 
-def _choose_in_full(groups: Groups, in_full: InFull) -> Mapping[CommonFailure, Sequence[str]]:
+def _choose_in_full(groups: Groups, in_full: InFull) -> Mapping[FailureKind, Sequence[str]]:
     """Choose cases of as many rules as possible, and some of every group; they keep the order of their group."""
     most = in_full.most if len(groups) == 1 else in_full.of_a_diagnosis
     queues = {kind: _alternate_rules(cases)[:most] for kind, cases in groups.items()}
-    chosen: dict[CommonFailure, set[str]] = {kind: set() for kind in groups}
+    chosen: dict[FailureKind, set[str]] = {kind: set() for kind in groups}
     left = in_full.most
     for place in range(most):
         for kind, queue in queues.items():

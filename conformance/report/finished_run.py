@@ -20,7 +20,7 @@ from ..system.groups import group_pairs
 from ..system.terminal import count_noun
 from ..verdict.blame import Blamed
 from ..verdict.conclude import Conclusion
-from ..verdict.failure_kinds import CommonFailure, group_by_kind
+from ..verdict.failure_kinds import FailureKind, group_by_kind
 from ..verdict.sentences import LARGE_TENSORS, describe_failures, scope_phrase
 from ..verdict.standing import Standing, in_target, tests_of
 from .row_results import RowResult, pair_rows
@@ -83,12 +83,12 @@ class FinishedRun:
         return tests_of(result.row, result.verdicts, self.target, self.claims)
 
     @cached_property
-    def failures(self) -> Mapping[CommonFailure, Mapping[str, tuple[RowResult, ...]]]:
+    def failures(self) -> Mapping[FailureKind, Mapping[str, tuple[RowResult, ...]]]:
         """Failing rows: kind → case → rows, those to be mended first in front."""
         bad = {result.row.id: result for result in self.rows if result.worst in BAD}
         kinds = group_by_kind(((each.row, each.result) for each in bad.values()), self.conclusion)
         if len(kinds) > MAX_KINDS:  # our own diagnoses are few; a page must not grow huge over others
-            rest = CommonFailure(None, None, "", f"{len(kinds) - MAX_KINDS} more kinds")
+            rest = FailureKind(None, None, "", f"{len(kinds) - MAX_KINDS} more kinds")
             kinds[MAX_KINDS:] = [(rest, [each for _, rows in kinds[MAX_KINDS:] for each in rows])]
         return {kind: group_pairs((row.case.id, bad[row.id]) for row, _ in rows) for kind, rows in kinds}
 

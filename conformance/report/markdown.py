@@ -11,7 +11,7 @@ from ..model.verdicts import FAIL, MARKS, NOT_CLAIMED, NOT_RUN, fails
 from ..system.terminal import count_noun
 from ..system.text import shorten, tell_error
 from ..verdict.document_table import tabulate_documents
-from ..verdict.failure_kinds import CommonFailure
+from ..verdict.failure_kinds import FailureKind
 from ..verdict.sentences import describe_failures
 from ..verdict.standing import count_tests
 from .finished_run import FinishedRun
@@ -87,7 +87,7 @@ def _render_failures(run: FinishedRun) -> Iterator[str]:
         yield f"{count_noun(more, 'more failure')} in report.html.\n"
 
 
-def _name(kind: CommonFailure) -> str:
+def _name(kind: FailureKind) -> str:
     return f"{inert(kind.heading)} ({kind.blame})" if kind.blame else inert(kind.heading)
 
 

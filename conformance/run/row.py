@@ -75,10 +75,10 @@ def run_row(
     if threads := {facet for facet in unclaimed if facet.startswith("threads")}:
         # Whoever calls a library in more threads than it allows corrupts its memory, and blames it for that.
         parts = [(0, [Outcome("unsupported", message=min(threads))] * (1 if row.case.generated else len(row.steps)))]
-    return conclude_row(row, adapter, parts, unclaimed, previous)
+    return judge_row(row, adapter, parts, unclaimed, previous)
 
 
-def conclude_row(
+def judge_row(
     row: Row, adapter: Adapter, parts: Iterable[Part], unclaimed: frozenset[str], previous: Result | None = None
 ) -> Result:
     """Judge the parts of a row up to the first that fails, and return the worst; confirm what crashed or hung."""

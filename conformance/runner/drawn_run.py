@@ -12,7 +12,7 @@ from ..isolate.backend import CallRows
 from ..model import Result
 from ..plan.rows import SEED, Plan, Row, find_drawn, name_in
 from ..system.go_on import go_on
-from ..verdict.drawn_calls import failure_kind_of
+from ..verdict.drawn_calls import failure_key
 from .fresh_calls import FreshCalls
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class DrawnRun:
                 is_bad, is_waived = result.is_failure, result.waiver is not None
                 self.failures += is_bad
                 self.waived += is_waived and not is_bad
-                kind = (failure_kind_of(row, result), result.waiver)
+                kind = (failure_key(row, result), result.waiver)
                 if (is_bad or is_waived) and kind not in kinds:
                     kinds.add(kind)
                     failing += is_bad
@@ -88,13 +88,13 @@ class DrawnRun:
 
         If writing fails, a note says so.
         """
-        from ..hunt.write_drawn import can_be_smaller, write_as_drawn, write_smallest  # most runs have no such failure
+        from ..hunt.write_drawn import can_be_smaller, find_smallest, write_as_drawn  # most runs have no such failure
 
         text = result.case
         with go_on(f"{row.id}: no smaller case is shown", self.notes.append):
             text = write_as_drawn(row, result)
             if can_be_smaller(result) and result.waiver is None:
-                text = write_smallest(
+                text = find_smallest(
                     row, result, fresh.adapter, self._setup.claims, self.drawn.is_quick, fresh.open_another
                 )
         return result._replace(case=text)

@@ -14,7 +14,7 @@ from ..plan.rows import Row
 from ..run.confirm import tell_right_alone
 from ..run.row import run
 from ..system.go_on import go_on
-from ..verdict.drawn_calls import failure_kind_of
+from ..verdict.drawn_calls import failure_key
 
 _TRIES = 2
 """Times that a row must go right alone, each in a fresh process: what fails at random goes right now and then."""
@@ -64,7 +64,7 @@ class FreshCalls:
             return result
         case, at = row.case, result.step
         states = len(case.steps[0].shapes), len(case.steps), case.times, case.concurrent, at + 1
-        kind = failure_kind_of(row, result), tuple(number > 1 for number in states)
+        kind = failure_key(row, result), tuple(number > 1 for number in states)
         if result.ends_process or kind in self._wrong_alone:
             return result
         if self._right_left <= 0 and kind in self._right_alone:

@@ -15,7 +15,7 @@ from ..isolate.backend import isolation_of, note_opened_files, run_rows, use_bac
 from ..model import Claims, Identity, Result
 from ..plan.rows import Plan, Row, drawn_number
 from ..system.progress import track
-from ..verdict.drawn_calls import draw_calls, failure_kind_of
+from ..verdict.drawn_calls import draw_calls, failure_key
 from .run_suite import read_subject_of
 
 
@@ -66,11 +66,11 @@ def _refuse_another(identity: Identity, claims: Claims, evidence: Evidence, back
 
 
 def _differences(before: Mapping[str, Result], every: Mapping[str, Row], again: Iterator[Result]) -> Iterator[str]:
-    kinds = {failure_kind_of(row, before[id_]) for id_, row in every.items() if drawn_number(id_) and id_ in before}
+    kinds = {failure_key(row, before[id_]) for id_, row in every.items() if drawn_number(id_) and id_ in before}
     for now in again:
         was, row = before.get(now.row), every[now.row]
         if was is None:  # a drawn row that did not fail, or not as the first of its kind
-            if now.is_failure and failure_kind_of(row, now) not in kinds:
+            if now.is_failure and failure_key(row, now) not in kinds:
                 yield f"{row.id}: the evidence says that no drawn row fails so, now {answer(now)}"
         elif _comparable(was) != _comparable(now):
             same = answer(was) == answer(now)

@@ -15,7 +15,7 @@ from ..plan.lower import strides_of_dst
 from ..plan.memory import volume_of
 from ..plan.rows import Plan, Row, plan_of, rows_of
 from ..plan.steps import RowStep
-from ..run.row import Part, call_parts, conclude_row
+from ..run.row import Part, call_parts, judge_row
 from ..system.files import leaves_its_folder, replace_text
 from ..system.groups import group_pairs
 from ..system.progress import track
@@ -124,7 +124,7 @@ def reference_problems(plan: Plan, reference: Adapter) -> Iterator[Problem]:
         if added and plan.suite.whole and row.case.id not in plan.suite.added:
             continue
         wrong_reasons: list[str] = []
-        result = conclude_row(row, reference, _note_wrong_reasons(row, reference, added, wrong_reasons), frozenset())
+        result = judge_row(row, reference, _note_wrong_reasons(row, reference, added, wrong_reasons), frozenset())
         verdicts = {verdict for name, verdict in result.verdicts.items() if name not in added}
         wrong = [f"{verdict} on the reference: {result.detail}" for verdict in sorted(verdicts - RIGHT)[:1]]
         for what in wrong + wrong_reasons:

@@ -17,7 +17,7 @@ from ..model import RIGHT, Adapter, Claims, Suite
 from ..plan.memory import volume_of
 from ..plan.rows import SEED, Row
 from ..plan.steps import SHARED_FROM_ELEMENTS
-from ..run.row import call_parts, conclude_row, lacks_calls, run_row
+from ..run.row import call_parts, judge_row, lacks_calls, run_row
 from .check_cases import reason_holds, witnesses
 from .mutate_source import Mutant, mutants
 
@@ -265,7 +265,7 @@ def find_wrong(row: Row, backend: Adapter) -> str | None:
     if all(judged.meaning.kind == "legal" for step in row.steps for judged in step.meanings):
         return "verdict" if fails_on(row, backend) else None
     parts = list(call_parts(row, backend))
-    if not RIGHT.issuperset(conclude_row(row, backend, parts, frozenset()).verdicts.values()):
+    if not RIGHT.issuperset(judge_row(row, backend, parts, frozenset()).verdicts.values()):
         return "verdict"
     outcomes = {number: outcome for first, part in parts for number, outcome in enumerate(part, first)}
     return None if all(map(reason_holds, row.steps, outcomes.values())) else "reason"

@@ -15,7 +15,7 @@ from ..plan.facets import RUNTIME_SHAPE
 from ..report.finished_run import FinishedRun
 from ..report.summary import DocumentState, describe_documents
 from ..system.groups import group_pairs
-from ..verdict.failure_kinds import CommonFailure
+from ..verdict.failure_kinds import FailureKind
 
 T = TypeVar("T")
 
@@ -119,7 +119,7 @@ def _lines(runs: Iterable[tuple[FinishedRun, str, str | None]], changes: Mapping
 
 def _describe_worst(run: FinishedRun) -> Mapping[str, tuple[int, ...]]:
     """Name what fails in each document, and say how many other kinds do; see `_name_worst`."""
-    found: dict[str, Counter[tuple[int, CommonFailure]]] = {document: Counter() for document in run.verdict_by_document}
+    found: dict[str, Counter[tuple[int, FailureKind]]] = {document: Counter() for document in run.verdict_by_document}
     for kind, cases in run.failures.items():
         for result in (result for rows in cases.values() for result in rows):
             for document, blamed in run.conclusion.blames.get(result.row.id, {}).items():
@@ -128,7 +128,7 @@ def _describe_worst(run: FinishedRun) -> Mapping[str, tuple[int, ...]]:
     return group_pairs((words, place) for place, each in enumerate(found.values()) if (words := _name_worst(each)))
 
 
-def _name_worst(tests: Mapping[tuple[int, CommonFailure], int]) -> str:
+def _name_worst(tests: Mapping[tuple[int, FailureKind], int]) -> str:
     """Name the commonest known cause of the worst severity that has one; a failure of no known cause comes last.
 
     `tests`: the number of tests by severity and kind. Empty if the label of the result says all that is known.

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from ..hunt.write_case import call_case, case_text, rule_against
+from ..hunt.write_case import case_of_call, case_text, rule_against
 from ..isolate.backend import as_remote
 from ..meaning.contract import Contract
 from ..meaning.domain import Lengths
@@ -21,7 +21,7 @@ from ..model.types import WIDTH
 from ..plan.memory import GuardedBuffer, TensorSpec, lay_out, strides_of
 from ..plan.rows import Row, row_of
 from ..run.call import call_outcome
-from ..run.row import conclude_row
+from ..run.row import judge_row
 from ..system.text import format_call
 from .blocks import Block, CallVariant, SweepRequest, list_lengths
 from .calls import JUDGE, NO_SHAPE, ShapeArguments, Want, call_each, lay_out_shapes, nodes_of
@@ -127,7 +127,7 @@ class BlockRun:
             call_each(self.context.adapter, declared, nodes, arguments, wanted, buffer, judge)
 
     def _row_of(self, way: CallVariant, call: Call) -> Row:
-        case, operation = call_case("swept", "same-volume", way.type, call, way.layout), way.operation
+        case, operation = case_of_call("swept", "same-volume", way.type, call, way.layout), way.operation
         return row_of(case, self.context.spec.operations[operation], way.given, way.shape_type, self.context.contracts)
 
     def _judge(self, calls: _Source, number: int, answer: Any, error: BaseException | None) -> None:
@@ -142,7 +142,7 @@ class BlockRun:
             row_step.arriving = (calls.shapes[at],)
         outcome = call_outcome(row_step, answer, error)
         unclaimed = self.context.claims.find_unclaimed(row.facets)
-        self._correct(way, call, row, conclude_row(row, adapter, [(0, [outcome])], unclaimed))
+        self._correct(way, call, row, judge_row(row, adapter, [(0, [outcome])], unclaimed))
         if (remote := as_remote(adapter)) and remote.given_up:
             raise BackendLost(f"the backend was {remote.given_up}")
         if isinstance(error, TimedOut):

@@ -31,7 +31,7 @@ _SAYS_NO_MORE = ("answered an illegal call", "rejected a legal call")
 Failed = tuple[Row, Result]
 
 
-class CommonFailure(NamedTuple):
+class FailureKind(NamedTuple):
     """The cause that failing rows have in common, or what else is alike in them."""
 
     cause: Cause | None
@@ -54,10 +54,10 @@ class CommonFailure(NamedTuple):
 
 
 @dataclass(frozen=True)
-class FailureKind:
+class KindUnderRule:
     """The rows of a kind that failed in the target of a run; without a known cause, those that break one rule."""
 
-    common: CommonFailure
+    common: FailureKind
     rule: str | None
     """The rule that its rows break most heavily, or the first if the cause is known; None for an adapter error."""
     members: tuple[Failed, ...]
@@ -95,7 +95,7 @@ class FailureKind:
 class Failures:
     """The kinds of failures of a run; those to be mended first come first."""
 
-    kinds: tuple[FailureKind, ...]
+    kinds: tuple[KindUnderRule, ...]
     outside: int
     """The failures outside the target, by document; they are no tests."""
 
@@ -112,7 +112,7 @@ def shown_lines(case: str, every_line: bool) -> list[str]:
     return lines if more <= 0 else [*lines[:-more], f"# and {more} more lines; --verbose shows them"]
 
 
-def group_by_kind(rows: Iterable[Failed], conclusion: Conclusion) -> list[tuple[CommonFailure, list[Failed]]]:
+def group_by_kind(rows: Iterable[Failed], conclusion: Conclusion) -> list[tuple[FailureKind, list[Failed]]]:
     """Group rows that failed, in the order in which all reports show them.
 
     The kind with the worst severity comes first, and an error of the adapter last; then what breaks the text, and the
@@ -137,14 +137,14 @@ def group_by_kind(rows: Iterable[Failed], conclusion: Conclusion) -> list[tuple[
     groups = [sorted(same, key=readable) for same in alike.values()]
     kinds = [(_kind_of(same, conclusion), same) for same in groups]
 
-    def order(group: tuple[CommonFailure, list[Failed]]) -> tuple[object, ...]:
+    def order(group: tuple[FailureKind, list[Failed]]) -> tuple[object, ...]:
         kind, same = group
         return weight(same[0][0]), -len(same), kind.cause.fault.id if kind.cause else kind.diagnosis
 
     return sorted(kinds, key=order)
 
 
-def _kind_of(same: Sequence[Failed], conclusion: Conclusion) -> CommonFailure:
+def _kind_of(same: Sequence[Failed], conclusion: Conclusion) -> FailureKind:
     """Return the kind of failures that are alike, the worst in front."""
     row, result = same[0]
     cause, (severity, worst) = conclusion.causes.get(row.id), _worst_of(row, conclusion)
@@ -152,7 +152,7 @@ def _kind_of(same: Sequence[Failed], conclusion: Conclusion) -> CommonFailure:
         blame = describe_blames(each for row, _ in same for each in conclusion.blames.get(row.id, {}).values())
     else:
         blame = worst.blame if worst else ""
-    return CommonFailure(cause, severity, blame, result.diagnosis or "no diagnosis")
+    return FailureKind(cause, severity, blame, result.diagnosis or "no diagnosis")
 
 
 def _worst_of(row: Row, conclusion: Conclusion) -> tuple[Severity | None, Blamed | None]:
@@ -196,7 +196,7 @@ def group_failures(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> Fa
         apart = group_pairs((common.cause or rules[row.id], (row, result)) for row, result in tests)
         for place, members in enumerate(apart.values()):
             number, rule = sum(numbers[row.id] for row, _ in members), rules[members[0][0].id]
-            kinds.append(FailureKind(common, rule, members, number, sum(numbers.values()), place > 0))
+            kinds.append(KindUnderRule(common, rule, members, number, sum(numbers.values()), place > 0))
     return Failures(tuple(kinds), outside)
 
 

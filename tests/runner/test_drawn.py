@@ -21,7 +21,7 @@ from conformance.draw.rows import FIRST_SEQUENCE, SEQUENCE_EVERY, Drawn, RowDraw
 from conformance.evidence.drawn import describe_drawn, plan_of_run
 from conformance.evidence.folder import RESULTS
 from conformance.evidence.results import Evidence, InvalidEvidence, Target, part_of, read
-from conformance.hunt.write_drawn import write_smallest
+from conformance.hunt.write_drawn import find_smallest
 from conformance.isolate.backend import run_rows
 from conformance.load.cases import load_suite, with_cases
 from conformance.model import Claims, Graph, Program, Rejected, Result
@@ -205,7 +205,7 @@ def test_drawn_rows_run_in_all_jobs(
 
     monkeypatch.setattr("conformance.isolate.backend.run_rows", wait_for_another)
     monkeypatch.setattr("conformance.isolate.backend._MIN_CHUNK_ROWS", 1)
-    monkeypatch.setattr("conformance.hunt.write_drawn.write_smallest", lambda row, *_: row.id)
+    monkeypatch.setattr("conformance.hunt.write_drawn.find_smallest", lambda row, *_: row.id)
     evidence = run_plan(tmp_path, RING, jobs=2)
     assert last == [sum(has_many_elements(row.case) for row in PLAN.rows)]
     assert last[0] > 1
@@ -236,7 +236,7 @@ def test_a_call_that_always_fails_shrinks_in_few_processes() -> None:
     adapter = FailsAlways()
     row = next(row for row in drawn_rows(60) if len(row.steps) > 3)
     (result,) = run([row], adapter, EVERYTHING)
-    smallest = write_smallest(row, result, adapter, EVERYTHING)
+    smallest = find_smallest(row, result, adapter, EVERYTHING)
     assert smallest.count("shape:") == 1
     assert adapter.processes == 2
 
@@ -258,7 +258,7 @@ def test_a_call_that_goes_right_alone_says_what_it_may_depend_on(
     row = next(row for row in many if (row.case.concurrent > 1) == threads)
     adapter = FailsOnce()
     (result,) = run([row], adapter, EVERYTHING)
-    written = write_smallest(row, result, adapter, EVERYTHING, quick)
+    written = find_smallest(row, result, adapter, EVERYTHING, quick)
     assert written.startswith(f"# went right alone in a fresh process: it depends on {on}")
 
 
@@ -276,7 +276,7 @@ def test_a_call_in_this_process_is_made_on_another_instance(many: list[Row]) -> 
     row, adapter = next(row for row in many if len(row.case.steps) == 1), RightOnce()
     adapter.compiled = 1
     (result,) = run([row], adapter, EVERYTHING)
-    written = write_smallest(row, result, adapter, EVERYTHING, open_another=RightOnce)
+    written = find_smallest(row, result, adapter, EVERYTHING, open_another=RightOnce)
     assert written.startswith("# went right alone in a fresh instance")
 
 
@@ -284,7 +284,7 @@ def test_a_quick_run_writes_one_call_with_nothing_around_it(many: list[Row]) -> 
     adapter = FailsAlways()
     row = next(row for row in many if row.case.concurrent > 1 and len(row.case.steps[0].shapes) > 1)
     (result,) = run([row], adapter, EVERYTHING)
-    written = write_smallest(row, result, adapter, EVERYTHING, quick=True)
+    written = find_smallest(row, result, adapter, EVERYTHING, quick=True)
     assert not any(f"{key}:" in written for key in ("steps", "concurrent", "chain", "layout"))
     assert adapter.processes == 2
 
@@ -328,7 +328,7 @@ def test_a_smallest_case_has_nothing_but_what_fails(many: list[Row]) -> None:
     failing = [(row, result) for row in rows if (result := next(run([row], adapter, EVERYTHING))).is_failure][:5]
     assert failing
     for row, result in failing:
-        assert "rule: infer-keeps-count\n" in write_smallest(row, result, adapter, EVERYTHING)
+        assert "rule: infer-keeps-count\n" in find_smallest(row, result, adapter, EVERYTHING)
 
 
 class TakesListedShapes(Reference):
@@ -346,7 +346,7 @@ def test_a_case_about_a_type_of_shape_keeps_that_type(many: list[Row]) -> None:
     failing = [(row, result) for row in rows if (result := next(run([row], adapter, EVERYTHING))).is_failure]
     assert failing
     for row, result in failing:
-        smallest = write_smallest(row, result, adapter, EVERYTHING)
+        smallest = find_smallest(row, result, adapter, EVERYTHING)
         assert f"shape_type: {row.case.shape_type}\n" in smallest
 
 
@@ -389,7 +389,7 @@ def test_a_row_that_the_suite_would_not_draw_is_refused(ring: tuple[Path, Eviden
 def test_a_resumed_run_draws_again(
     ring: tuple[Path, Evidence], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("conformance.hunt.write_drawn.write_smallest", lambda row, *_: row.id)
+    monkeypatch.setattr("conformance.hunt.write_drawn.find_smallest", lambda row, *_: row.id)
     lines = (ring[0] / RESULTS).read_bytes().splitlines(keepends=True)
     part_of(tmp_path / RESULTS).write_bytes(b"".join(lines[:-1]))
     evidence = run_plan(tmp_path, RING, resume=True)

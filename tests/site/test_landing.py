@@ -20,7 +20,7 @@ from conformance.site.compare_page import name_runs, render
 from conformance.site.landing import _name_worst, answer_question, collect_libraries, collect_numbers
 from conformance.verdict.cause import Cause
 from conformance.verdict.conclude import conclude_evidence
-from conformance.verdict.failure_kinds import CommonFailure
+from conformance.verdict.failure_kinds import FailureKind
 
 from ..builders import CASES, Command, OnlyStatic, RejectsAll, Right, Wrong, WrongBefore, finish_run, plan_as_bundled
 from ..report.page import Page
@@ -125,9 +125,9 @@ def test_a_cell_counts_the_tests_that_fail(runs: list[FinishedRun]) -> None:
 
 
 def test_a_line_names_the_commonest_cause_of_the_worst_severity() -> None:
-    def kind(title: str, known: bool, severity: Severity = "wrong answer") -> CommonFailure:
+    def kind(title: str, known: bool, severity: Severity = "wrong answer") -> FailureKind:
         fault = KnownFault("it", title, "", (), (), None, (), ())
-        return CommonFailure(Cause(fault, False) if known else None, severity, "", title)
+        return FailureKind(Cause(fault, False) if known else None, severity, "", title)
 
     unexplained, rare, common = kind("unknown", False), kind("rare", True), kind("common", True)
     rejects = kind("rejected a legal call", False, "rejects a legal call")

@@ -10,7 +10,7 @@ import pytest
 from conformance.adapter import node_calls
 from conformance.adapters.planted import FirstInferWins, RejectsEverything, StridesIgnored
 from conformance.adapters.reference import Reference
-from conformance.hunt.write_case import call_case, case_text
+from conformance.hunt.write_case import case_of_call, case_text
 from conformance.load.cases import with_cases
 from conformance.meaning.contract import contracts
 from conformance.meaning.domain import FULL_DOMAIN, SMALL_DOMAIN, TINY_DOMAIN, Domain, calls
@@ -103,7 +103,7 @@ JUDGED = Domain(1, 2, 2, -2, 2)
 def judged(spec: Spec) -> list[Row]:
     """Every call of a small domain as a row of a case."""
     ways, compiled = list_variants(spec, ["StaticReshape", "DynamicReshape-1"], ["f32"]), contracts(spec)
-    cases = [call_case("x", "same-volume", "f32", call) for call in calls(JUDGED)]
+    cases = [case_of_call("x", "same-volume", "f32", call) for call in calls(JUDGED)]
     return [
         row_of(case, spec.operations[way.operation], way.given, way.shape_type, compiled)
         for way in ways
