@@ -16,7 +16,7 @@ from ..system.files import lock_folder
 from ..system.terminal import say, verbatim
 from ..verdict.conclude import conclude_evidence
 from ..verdict.rejudge import read_and_judge, read_and_judge_part, refuse_unsound
-from .arguments import Usage, check_folder, emit, load_plan
+from .arguments import Usage, check_folder, emit, load_plan, suite_option
 from .parser import Parser
 from .parser import path as read_path
 from .run import conclude_and_report
@@ -64,10 +64,10 @@ def _write_again(folder: Path, plan: Plan, as_json: bool) -> int:
         say(f"wrote {', '.join(REPORTS)}")
         what = "did not end, and shows" if interrupted else "ended with"
         say(f"the run that wrote the evidence {what} exit {conclusion.exit_code}: {conclusion.why}")
-        path = shlex.quote(str(folder))
+        path, suite = shlex.quote(str(folder)), suite_option(plan.suite.folder)
         resume = f"to go on, run the command of that run with --resume {path} instead of --out"
         say("this exit code says only that the reports are written")
-        say(resume if interrupted else verbatim(f"next: conformance verify {path} --conforms"))
+        say(resume if interrupted else verbatim(f"next: conformance verify{suite} {path} --conforms"))
     return 0
 
 

@@ -32,7 +32,7 @@ from ..system.progress import Progress
 from ..system.text import name_first
 from ..verdict.conclude import Conclusion, conclude_evidence
 from ..verdict.sentences import describe_missing_cases
-from .arguments import Usage, emit, say_error
+from .arguments import Usage, emit, say_error, suite_option
 from .parser import Parser, nonce, positive, seconds, shard, whole
 from .request import add_request_options, check_names, read_common_options
 from .run_summary import data_of, relative, show, show_part
@@ -160,7 +160,7 @@ def _run(request: RunRequest, folder: RunFolder, args: argparse.Namespace, accep
         raise Usage(f"--resume: {refused}") from None
     except KeyboardInterrupt as error:
         how, code = how_it_ended(error)
-        then = _how_to_continue(folder.path, evidence) if folder.path else "nothing is written; run again"
+        then = _how_to_continue(folder.path, evidence, request.plan) if folder.path else "nothing is written; run again"
         raise Usage(f"{how}; {then}", code=code) from None
 
 
@@ -184,13 +184,14 @@ def _accept_shard(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> Con
     return replace(conclusion, exit_code=CONFORMS, why=why)
 
 
-def _how_to_continue(folder: Path, evidence: Evidence | None) -> str:
+def _how_to_continue(folder: Path, evidence: Evidence | None, plan: Plan) -> str:
     path = shlex.quote(relative(folder))
+    report = f"`conformance report{suite_option(plan.suite.folder)} {path}`"
     if evidence is not None or (folder / RESULTS).exists():
-        return f"the results are whole; `conformance report {path}` writes their reports"
+        return f"the results are whole; {report} writes their reports"
     if not part_of(folder / RESULTS).exists():
         return "nothing ran"
-    return f"to go on, give --resume {path} instead of --out; `conformance report {path}` shows what was run"
+    return f"to go on, give --resume {path} instead of --out; {report} shows what was run"
 
 
 def conclude(plan: Plan, evidence: Evidence, out: Path | None) -> Conclusion:
@@ -198,7 +199,7 @@ def conclude(plan: Plan, evidence: Evidence, out: Path | None) -> Conclusion:
     try:
         return conclude_evidence(plan, evidence)
     except Exception as error:
-        then = f"; {_how_to_continue(out, evidence)}" if out is not None else ""
+        then = f"; {_how_to_continue(out, evidence, plan)}" if out is not None else ""
         raise Usage(f"no verdict is shown: {describe_failure(error)}{then}", code=UNTRUSTED) from error
 
 
@@ -233,7 +234,7 @@ def write_reports(out: Path, plan: Plan, evidence: Evidence, conclusion: Conclus
     for line in unwritten:
         say_error(line)
     if unwritten:
-        say_error(_how_to_continue(out, evidence))
+        say_error(_how_to_continue(out, evidence, plan))
 
 
 def _read_request(args: argparse.Namespace, plan: Plan) -> RunRequest:

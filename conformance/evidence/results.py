@@ -360,7 +360,8 @@ def refuse_incomplete(evidence: Evidence, row_ids: Iterable[str], suite: Suite, 
     """Refuse evidence of a suite with other rows, or without exactly the rows that the suite has."""
     if not evidence.can_be_judged_by(suite):
         theirs, ours = evidence.header["suite"]["digest"][:12], suite.digest[:12]
-        raise InvalidEvidence(f"{path}: is of a suite with digest {theirs}, this one has {ours}; run again")
+        what = f"is of a suite with digest {theirs}, this one has {ours}"
+        raise InvalidEvidence(f"{path}: {what}; name its folder with --suite, or run again")
     wanted, present = list(row_ids), {result.row for result in evidence.results}
     if missing := [row for row in wanted if row not in present]:
         raise InvalidEvidence(f"{path}: lacks {count_noun(len(missing), 'row')} of the suite, first {missing[0]}")

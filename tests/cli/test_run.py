@@ -176,7 +176,7 @@ def test_an_interrupted_run_says_how_to_go_on(command: Command, monkeypatch: pyt
     said = command.run("reference").expect(130)
     assert said.err == (
         f"conformance: interrupted; to go on, give --resume {command.out} instead of --out; "
-        f"`conformance report {command.out}` shows what was run\n"
+        f"`conformance report --suite {command.folder} {command.out}` shows what was run\n"
     )
     said = command("run", "reference", "--suite", command.folder, "-k", "infer").expect(130)
     assert said.err == "conformance: interrupted; nothing is written; run again\n"

@@ -146,7 +146,7 @@ def test_a_backend_that_terminates_the_run(tmp_path: Path) -> None:
     words, pids = command(tmp_path, "leave(2); os.kill(os.getppid(), signal.SIGTERM); time.sleep(60)")
     done = run_command(*words, module=QUICK, env={**os.environ, "TMPDIR": str(temporary)})
     said = f"conformance: terminated; to go on, give --resume {tmp_path / 'out'} instead of --out; "
-    said += f"`conformance report {tmp_path / 'out'}` shows what was run\n"
+    said += f"`conformance report --suite {words[words.index('--suite') + 1]} {tmp_path / 'out'}` shows what was run\n"
     assert (done.returncode, done.stderr) == (143, said)
     assert not kill_survivors(pids)
     assert not list(temporary.iterdir())
