@@ -125,7 +125,8 @@ def _verify_certificate(folder: Path, plan: Plan, document: str | None, trust: T
     elif certificate.audited_rows:
         say("  says that it was run again; nothing of that was checked (--allowed)")
     lacks = f"not shown: {', '.join(lacking)}" if lacking else conclusion.why
-    say(with_sign(good, f"the certificate is true{f' on {trust.at:%Y-%m-%d}' if trust.at else ''}; {lacks}"))
+    true = f"the certificate is true{f' on {trust.at:%Y-%m-%d}' if trust.at else ''}"
+    say(with_sign(good, f"{true}; {lacks}" if good else f"{lacks}; {true}"))
     return CONFORMS if good else FAILS
 
 

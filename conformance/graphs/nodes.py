@@ -98,7 +98,7 @@ def content_of(path: Path, most: int) -> bytes:
     try:
         return read_bytes(path, most)
     except (OSError, ValueError) as error:
-        raise UnreadableModel(f"cannot be read: {getattr(error, 'strerror', None) or error}; check the path") from None
+        raise UnreadableModel(f"{getattr(error, 'strerror', None) or error}; check the path") from None
 
 
 def parse_json(content: bytes, where: str = "") -> Any:

@@ -56,7 +56,7 @@ def _program(path: Path) -> tuple[str, bytes]:
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
         raise UnreadableModel(f"not a zip file, or cut short: {error}") from None
     except OSError as error:
-        raise UnreadableModel(f"cannot be read: {error.strerror or error}; check the path") from None
+        raise UnreadableModel(f"{error.strerror or error}; check the path") from None
     if len(content) > MAX_BYTES:
         raise UnreadableModel(f"{name}: it unpacks to more than {MAX_BYTES:,} bytes")
     return name, content

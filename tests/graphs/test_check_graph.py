@@ -204,7 +204,7 @@ def test_one_bad_file_does_not_hide_the_others(tmp_path: Path, cli: Cli) -> None
 
 def test_a_missing_file_is_not_a_missing_package(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnx", None)  # as if it were not installed
-    cli("check-graph", tmp_path / "no.onnx").expect(2, out="cannot be read: No such file or directory")
+    cli("check-graph", tmp_path / "no.onnx").expect(2, out="unreadable: No such file or directory")
     for option in ("--out", "--cases"):
         said = cli("check-graph", tmp_path / "no.onnx", option, tmp_path)
         assert said.expect(2, err="is a folder; name a file", lines=1).out == ""

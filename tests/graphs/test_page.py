@@ -33,7 +33,7 @@ def test_the_page_shows_each_reshape_with_a_picture(tmp_path: Path, cli: Cli) ->
 
 def test_the_page_names_a_file_that_cannot_be_read(tmp_path: Path, cli: Cli) -> None:
     cli("check-graph", str(tmp_path / "no.json"), "--out", str(tmp_path / "page.html")).expect(2)
-    assert "Unreadable: cannot be read" in (tmp_path / "page.html").read_text("utf-8")
+    assert "Unreadable: No such file" in (tmp_path / "page.html").read_text("utf-8")
 
 
 @pytest.mark.skipif(not DOCS.is_file(), reason="the documentation is only in a clone")
