@@ -112,7 +112,7 @@ def check_certificate(folder: Path, plan: Plan, trust: Trust, audited: bool = Tr
 
     `audited`: also check the audit, if there is one, and the page. `pages`: not if all pages will be written again.
     """
-    statement = read_record(folder / STATEMENT, STATEMENT_FORM, "; name a folder that `conformance certify` wrote")
+    statement = read_record(folder / STATEMENT, STATEMENT_FORM, "; `conformance certify` without --commit writes it")
     audit = read_record(folder / AUDIT, AUDIT_FORM) if audited and (folder / AUDIT).is_file() else None
     own = statement.own
     _check_revocation((statement, audit), trust)

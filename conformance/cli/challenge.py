@@ -56,5 +56,5 @@ def run(args: argparse.Namespace) -> int:
     backend, files = commitment["backend"], count_noun(len(commitment["files"]), "file")
     say(f"challenge for {backend['name']} {backend['version']} ({files}): {out}")
     say(f"it must be answered before {record['expires']}; keep the file, with which you verify the answer")
-    say(f"next, the vendor: conformance certify BACKEND --challenge {out.name}")
+    say(f"next, the vendor: conformance certify BACKEND --challenge {out.name} --out FOLDER-OF-THE-COMMITMENT")
     return 0
