@@ -68,10 +68,7 @@ def _data(runs: Sequence[FinishedRun], out: Path) -> dict[str, Any]:
 
 def _show(runs: Sequence[FinishedRun], data: dict[str, Any]) -> None:
     documents = runs[0].plan.suite.spec.documents
-    rows = [
-        (d, *(f"{MARKS[run.verdict_by_document[d][0]]} {run.verdict_by_document[d][0]}" for run in runs))
-        for d in documents
-    ]
+    rows = [(d, *(f"{MARKS[w]} {w}" for w, _ in (run.verdict_by_document[d] for run in runs))) for d in documents]
     say(table(rows, ("document", *name_runs(runs))))
     say()
     for key, what in (("disagreements", "differ between backends"), ("one_fails", "fail in one backend only")):

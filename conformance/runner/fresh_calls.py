@@ -52,7 +52,7 @@ class FreshCalls:
     def note_right_alone(self, row: Row, result: Result) -> Result:
         """Return the result of a row of a case; if it failed and goes right alone, with a line that says so.
 
-        If the row fails again, the step that failed is called without the others. Of each kind of failures, rows are
+        If the row fails again, the step that failed is called without the others. Rows of each kind of failures are
         called again up to the first that fails again. What crashed or hung was. After many calls, a row counts as those
         of its kind that went right.
         """
@@ -70,12 +70,14 @@ class FreshCalls:
         if self._right_left <= 0 and kind in self._right_alone:
             return result._replace(case=tell_right_alone(row, self._in_process, False, self._right_alone[kind]))
         right, began = None, monotonic()
-        has_steps = len(case.steps) > 1 == case.concurrent and not result.outcome.faults  # of memory that others use
+        # threads run all steps at once, and memory that changed may be what other steps use
+        has_steps = len(case.steps) > 1 and case.concurrent == 1 and not result.outcome.faults
         step_alone = [row._replace(case=replace(case, steps=case.steps[at : at + 1]), first=None)] if has_steps else []
         with go_on(f"{row.id}: was not called again alone", self._tell):
             for each in (row, *step_alone):
-                if not right and monotonic() - began < self._seconds_left:  # a hang takes the time limit twice
-                    right = each if self._goes_right(each, result) else None
+                if monotonic() - began < self._seconds_left and self._goes_right(each, result):
+                    right = each  # a hang takes the time limit twice
+                    break
         if right:
             self._right_left -= 1
             without_steps = right is not row and at > 0

@@ -61,8 +61,8 @@ class Needs:
         """The needs of each call without an answer, by operation."""
         self._in_all: dict[str, set[str]] = {}
         """The rules that all these calls need."""
-        self._named: dict[str, list[set[Need | str]]] = {}
-        """The same calls, each with the rules of its needs that are never met; if it was asked for."""
+        self._never_met: dict[str, list[set[str]]] = {}
+        """For the same calls, the rules of their needs that are never met; if it was asked for."""
         self._explained: dict[tuple[str, Need, Need], bool] = {}
         self._answered: set[str] = set()
         self._copying_by_index: set[str] = set()
@@ -158,16 +158,20 @@ class Needs:
         """
         key = operation, need, other
         if key not in self._explained:
-            if operation not in self._named:
-                self._named[operation] = [
-                    {*needs, *(each.rule for each in needs if self.is_never_met(operation, each))}
-                    for needs in self._unanswered.get(operation, ())
+            unanswered = self._unanswered.get(operation, [])
+            if operation not in self._never_met:
+                self._never_met[operation] = [
+                    {each.rule for each in needs if self.is_never_met(operation, each)} for needs in unanswered
                 ]
-            calls, name = self._named[operation], need.rule if self.is_never_met(operation, need) else need
-            alone = [call for call in calls if name in call and other.rule not in call]
-            if name == need:  # met elsewhere
-                alone = [] if need.is_general else [call for call in alone if not any(type(n) is str for n in call)]
-            self._explained[key] = bool(alone) and all(name in call for call in calls if other in call)
+            calls = list(zip(unanswered, self._never_met[operation], strict=True))
+            if self.is_never_met(operation, need):
+                having = [(needs, rules) for needs, rules in calls if need.rule in rules]
+                is_alone = any(other.rule not in rules for _, rules in having)
+            else:
+                having = [(needs, rules) for needs, rules in calls if need in needs]
+                is_alone = not need.is_general and not all(rules for _, rules in having)
+            every = sum(other in needs for needs, _ in calls)
+            self._explained[key] = is_alone and sum(other in needs for needs, _ in having) == every
         return self._explained[key]
 
     def is_often_unmet(self, operation: str, need: Need) -> bool:

@@ -148,7 +148,7 @@ def test_the_step_that_goes_right_alone_is_repeated_with_its_row(tmp_path: Path,
     cli("verify", tmp_path / "out", "--suite", suite).expect(0)
 
 
-def test_a_process_that_ends_keeps_no_later_kind_from_being_called(tmp_path: Path, cli: Cli) -> None:
+def test_after_a_process_ended_later_kinds_are_called_too(tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "mine.py").write_text(LIBRARY.format(answer=DIES_ALONE), encoding="utf-8")
     words = ["run", f"{tmp_path / 'mine.py'}:Mine", "--suite", write_suite(tmp_path, CASES + SEVEN), "-k", "turned"]
     said = cli(*words, "--type", "f32", "--operation", "StaticReshape", "--json").expect(1).data

@@ -318,7 +318,7 @@ def test_an_illegal_call_that_is_taken_alone_needs_no_other_threads(name: str | 
 
 
 @pytest.mark.parametrize("faults", [(), ("src changed",)])
-def test_lengths_that_a_graph_leaves_open_excuse_no_change_of_memory(faults: tuple[str, ...]) -> None:
+def test_open_lengths_excuse_no_change_of_memory(faults: tuple[str, ...]) -> None:
     row = row_of("a-literal-shape-with-no-length-known[StaticReshape-f32]")
     outcome = Outcome("tensor", "f32", (1,), faults=faults)
     assert ("each-call-alone" in rules(row, failed(row, outcome, *faults or ("wrong dims",)))) == (not faults)
@@ -386,7 +386,7 @@ def test_a_need_of_more_calls_explains_one_of_some_of_them() -> None:
     assert rules(row, result, *both, others[-1]) == {"types-offered"}, "each of two types is rejected"
 
 
-def test_what_is_rejected_in_other_types_too_explains_one_of_them() -> None:
+def test_a_rejection_in_two_types_is_of_no_type() -> None:
     """Each call in f16 that is rejected has a -1, and so has one in f32."""
     names = ("infer-in-front", "infer-in-the-middle-of-twelve", "infer-is-the-only-entry")
     *others, (row, result) = (rejected(f"{name}[StaticReshape-f16]") for name in names)
@@ -395,7 +395,7 @@ def test_what_is_rejected_in_other_types_too_explains_one_of_them() -> None:
     assert rules(row, result, *others, rejected("infer-in-front[StaticReshape-f32]")) == {"infer-keeps-count"}
 
 
-def test_some_twenty_calls_without_an_answer_show_that_none_is_offered() -> None:
+def test_twenty_calls_without_an_answer_show_that_none_is_offered() -> None:
     runtime = [each for each in bundled_plan().rows[::20] if each.operation == "DynamicReshape-1"]
     legal = [each for each in runtime if each.meanings(0)[0].meaning.kind == "legal" and len(each.case.steps) == 1]
     row, *others = legal[:21]
