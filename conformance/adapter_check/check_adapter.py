@@ -223,8 +223,8 @@ def _problem(step: RowStep, outcome: Outcome, dims: tuple[int, ...]) -> str | No
         return f"the answer's type is {outcome.type}, src's is {step.source.type}: does the adapter convert?"
     if outcome.dims != dims:
         return f"the answer's dims are {list(outcome.dims or ())}, due are {list(dims)}"
-    if outcome.faults:
-        return f"{', '.join(outcome.faults)}: hand the library a copy, or memory that it cannot write into"
+    if outcome.side_effects:
+        return f"{', '.join(outcome.side_effects)}: hand the library a copy, or memory that it cannot write into"
     if outcome.data != step.src.elements:
         assert outcome.data is not None
         diagnosis = diagnose_elements(ExpectedAnswer(step.source, step.src.elements), dims, outcome.data)

@@ -204,7 +204,7 @@ def _refuse_difference(file: RecordFile, due: Record, free: str, source: str) ->
 
 
 def _list_differences(said: Record, due: Record) -> list[str]:
-    """Return the fields in which two records differ: `backend.adapter`."""
+    """Return the fields in which two records differ: `backend.digest`."""
     here, there = dict(_flatten(said)), dict(_flatten(due))
     return [key for key in dict.fromkeys((*here, *there)) if here.get(key) != there.get(key)]
 
@@ -296,7 +296,7 @@ def called_rows(evidence: Evidence) -> int:
     Evidence holds the drawn rows that failed, and counts all.
     """
     held = sum(result.outcome.kind != "none" and drawn_number(result.row) is None for result in evidence.results)
-    return held + int(evidence.footer.get("drawn", {}).get("calls", 0))
+    return held + evidence.drawn.called
 
 
 def _check_audit(
@@ -310,7 +310,7 @@ def _check_audit(
     if own["statement"] != statement.sha256:
         raise InvalidEvidence(f"{audit.path}: is the audit of another statement")
     refuse_resumed(evidence, audit.path)
-    due = audit_of(statement, evidence, own["rows"], called_rows(evidence), own["by"])
+    due = audit_of(statement, evidence, own["rows"], called_rows(evidence), own["issuer"])
     _refuse_difference(audit, due, "predicate.timeCreated", "the statement")
     if time_of(audit.predicate["timeCreated"]) > (trust.at or datetime.now(timezone.utc)) + _ONE_DAY:
         return None, 0

@@ -66,7 +66,7 @@ def describe_scope(predicate: Record) -> str:
 
 
 def name_submitter(own: Record) -> str:
-    return own["by"] or "a tester who gave no name"
+    return own["tester"] or "a tester who gave no name"
 
 
 def describe_people(statement: RecordFile, audit: RecordFile | None) -> str:
@@ -75,14 +75,14 @@ def describe_people(statement: RecordFile, audit: RecordFile | None) -> str:
     An audit with a signature that nobody checked, or that is not there, shows nothing: pass None.
     """
     own = statement.own
-    tested = f"Tested by {own['by'] or 'somebody who gave no name'}"
+    tested = f"Tested by {own['tester'] or 'somebody who gave no name'}"
     if audit is None:
         return f"{tested}; nobody else is shown to have run it again."
     audited = audit.own
-    if own["by"] and own["by"] == audited["by"]:
-        return f"Tester and issuer are the same, {own['by']}: nobody else ran it again."
+    if own["tester"] and own["tester"] == audited["issuer"]:
+        return f"Tester and issuer are the same, {own['tester']}: nobody else ran it again."
     part = "" if audited["rows"] >= audited["called"] else " in part"
-    return f"{tested}, and run again{part} by {audited['by'] or 'somebody who gave no name, and may be the same'}."
+    return f"{tested}, and run again{part} by {audited['issuer'] or 'somebody who gave no name, and may be the same'}."
 
 
 def verify_command(folder: str, header: Record, trust: Sequence[str]) -> str:

@@ -61,9 +61,9 @@ _MAX_SUBJECTS = 6
 _NAME = re.compile(r"[^\x00-\x1f\x7f]{1,200}")
 _DIGEST = {"sha256": SHA256}
 _FILE = {"name": _NAME, "digest": _DIGEST}
-_BACKEND = {"name": _NAME, "version": _NAME, "adapter": OrNull(SHA256)}
+_BACKEND = {"name": _NAME, "version": _NAME, "digest": OrNull(SHA256)}
 COMMITMENT_FORM = {
-    "commitment": frozenset(("reshape-conformance-1",)), "suite": SHA256, "backend": _BACKEND, "called_as": str,
+    "commitment": frozenset(("reshape-conformance-1",)), "suite": SHA256, "backend": _BACKEND, "adapter": str,
     "claims": CLAIMS_FORM, "files": MapOf(SHA256),
 }  # fmt: skip
 CHALLENGE_FORM = {
@@ -71,7 +71,7 @@ CHALLENGE_FORM = {
     "expires": _is_time,
 }  # fmt: skip
 _OWN_FORM = {
-    "level": frozenset(("self-tested", "challenged")), "backend": _BACKEND, "by": OrNull(_NAME),
+    "level": frozenset(("self-tested", "challenged")), "backend": _BACKEND, "tester": OrNull(_NAME),
     "operations": [str], "notClaimed": [str], "started": _is_time, "validUntil": _is_time, "version": _NAME,
     "environment": str, "notNamed": [str], "summary": [str], "challenge": OrNull(SHA256),
 }  # fmt: skip
@@ -87,7 +87,7 @@ AUDIT_FORM = {
     "predicate": {
         "verifier": {"id": _NAME, "policies": [_FILE]}, "timeCreated": _is_timestamp, "properties": [str],
         EXTENSION: {
-            "level": frozenset(LEVELS), "by": OrNull(_NAME), "validUntil": _is_time,
+            "level": frozenset(LEVELS), "issuer": OrNull(_NAME), "validUntil": _is_time,
             "statement": SHA256, "rows": range(1, 1 << 31), "called": range(1, 1 << 31), "differences": range(1),
         },
     },
@@ -172,7 +172,7 @@ def commitment_of(header: Record, files: Mapping[str, str]) -> dict[str, Any]:
     """
     return {
         "commitment": "reshape-conformance-1", "suite": header["suite"]["digest"], "backend": _backend_of(header),
-        "called_as": header["backend"]["adapter"], "claims": header["claims"], "files": dict(files),
+        "adapter": header["backend"]["adapter"], "claims": header["claims"], "files": dict(files),
     }  # fmt: skip
 
 
@@ -213,7 +213,7 @@ def statement_of(
             "passedTests": tests[_PASSED], "warnedTests": tests[_WARNED], "failedTests": tests[_FAILED],
             EXTENSION: {
                 "level": level_of(evidence.footer, challenge), "backend": _backend_of(header),
-                "by": header.get("by"),
+                "tester": header.get("tester"),
                 "operations": list(evidence.claims.operations), "notClaimed": list(evidence.claims.not_claimed),
                 "started": header["started"], "validUntil": in_days(days, started),
                 "version": header["suite"]["version"],
@@ -258,7 +258,7 @@ def _shorten(sentences: Sequence[str]) -> list[str]:
     return [*(head for head, _, _ in parts), *limits]
 
 
-def audit_of(statement: RecordFile, evidence: Evidence, rows: int, called: int, by: str | None) -> dict[str, Any]:
+def audit_of(statement: RecordFile, evidence: Evidence, rows: int, called: int, issuer: str | None) -> dict[str, Any]:
     """Make an audit: the issuer called so many rows again, on the files of a statement, and no result differed."""
     own = statement.own
     return {
@@ -270,7 +270,7 @@ def audit_of(statement: RecordFile, evidence: Evidence, rows: int, called: int, 
             "timeCreated": in_days(0),
             "properties": [f"RESHAPE_CONFORMS_{name}" for name in statement.predicate["passedTests"]],
             EXTENSION: {
-                "level": level_of(evidence.footer, own["challenge"], rows >= called), "by": by,
+                "level": level_of(evidence.footer, own["challenge"], rows >= called), "issuer": issuer,
                 "validUntil": own["validUntil"], "statement": statement.sha256, "rows": rows,
                 "called": called, "differences": 0,
             },
@@ -280,7 +280,7 @@ def audit_of(statement: RecordFile, evidence: Evidence, rows: int, called: int, 
 
 def _backend_of(header: Record) -> dict[str, Any]:
     backend = header["backend"]
-    return {"name": backend["name"], "version": backend["version"], "adapter": backend["digest"]}
+    return {"name": backend["name"], "version": backend["version"], "digest": backend["digest"]}
 
 
 def _subjects(files: Mapping[str, str], adapter: str) -> list[dict[str, Any]]:

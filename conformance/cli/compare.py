@@ -56,7 +56,7 @@ def _data(runs: Sequence[FinishedRun], out: Path) -> dict[str, Any]:
                 "name": name,
                 "exit_code": run.conclusion.exit_code,
                 "documents": {d: w for d, (w, _) in run.verdict_by_document.items()},
-                "drawn_rows_that_fail": run.evidence.footer.get("drawn", {}).get("failures", 0),
+                "drawn_rows_that_fail": run.evidence.drawn.failed,
             }
             for name, run in zip(name_runs(runs), runs, strict=True)
         ],

@@ -265,7 +265,7 @@ def _read_request(args: argparse.Namespace, plan: Plan) -> RunRequest:
             types=tuple(args.type or ()),
             select=args.select,
             shard=args.shard,
-            lf=None if args.last_failed is None else str(args.last_failed),
+            last_failed=None if args.last_failed is None else str(args.last_failed),
         ),
         chosen=_read_failed(args.last_failed),
         hangs=HangPolicy(args.max_hangs, args.hang_budget),

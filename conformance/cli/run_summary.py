@@ -42,8 +42,8 @@ def data_of(plan: Plan, conclusion: Conclusion, evidence: Evidence, out: Path | 
         "verdicts": {verdict: conclusion.counts.get(verdict, 0) for verdict in VERDICTS if verdict != NOT_CLAIMED},
         "standings": [
             {
-                "document": s.document, "operation": s.operation, "type": s.type, "verdict": s.word,
-                "tests": s.tests, "counts": count_tests([s]), "left_out": dict(s.not_counted),
+                "document": s.document, "operation": s.operation, "type": s.type, "standing": s.word,
+                "tests": s.tests, "counts": count_tests([s]), "not_counted": dict(s.not_counted),
                 "blames": {blame: s.blames.get(blame, 0) for blame in BLAMES},
             }
             for s in conclusion.standings
@@ -179,8 +179,8 @@ def _kind(suite: Suite, kind: KindUnderRule, every_row: bool, header: Mapping[st
         yield wrap(": ".join(map(str, filter(None, (locate_case(row.case, suite), row.id, row.case.title)))), 6)
         if result.detail:
             yield wrap(tell_error(result.detail), 6, most=_MAX_DETAIL_LINES, rest=rest)
-        if result.case is not None:
-            yield lines([verbatim(f"      {line}") for line in shown_lines(result.case, every_row)])
+        if shown := shown_lines(row, result, every_row):
+            yield lines([verbatim(f"      {line}") for line in shown])
         if not result.needs_calls_before:
             yield verbatim(paint("bold", f"      {shlex.join([*run_words(header), *row_words(row)])}"))
         if drawn_number(row.id) is None:

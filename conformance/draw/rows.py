@@ -42,8 +42,8 @@ class Drawn(NamedTuple):
     """The rows that a run draws."""
 
     seed: int
-    calls: int
-    """The number of rows; some of them have several calls."""
+    rows: int
+    """How many; some of them have several calls."""
     select: str | None = None
     """What -k or --quick chose: the target of the run has it, so that evidence cannot say otherwise."""
 
@@ -60,10 +60,10 @@ class Drawn(NamedTuple):
     def numbers(self) -> Sequence[int]:
         if self.named:
             return (self.named[1],)
-        return quick_rows().drawn[: self.calls] if self.is_quick else range(self.calls)
+        return quick_rows().drawn[: self.rows] if self.is_quick else range(self.rows)
 
     def to_json(self) -> dict[str, int]:
-        return {"seed": self.seed, "calls": self.calls}
+        return {"seed": self.seed, "rows": self.rows}
 
 
 def count_drawn_rows() -> int:

@@ -59,14 +59,14 @@ def again_words(header: Mapping[str, Any]) -> list[str]:
     target, words = Target.from_json(header["target"]), run_words(header)
     parts = {
         "--operation": target.operations, "--type": target.types, "--document": target.documents,
-        "--require": target.require, "--last-failed": (target.lf,), "--shard": (target.shard,),
+        "--require": target.require, "--last-failed": (target.last_failed,), "--shard": (target.shard,),
         "--waivers": dict.fromkeys(waiver["place"].rpartition(":")[0] for waiver in header.get("waivers", ())),
     }  # fmt: skip
     words += [word for option, values in parts.items() for value in values if value for word in (option, value)]
     words += ["--large"] * target.large
     if target.select:
         return [*words, *([QUICK] if target.select == QUICK else ["-k", target.select])]
-    return [*words, *(["--drawn-rows", str(header["drawn"]["calls"])] if "drawn" in header else [])]
+    return [*words, *(["--drawn-rows", str(header["drawn"]["rows"])] if "drawn" in header else [])]
 
 
 def row_words(row: Row) -> list[str]:

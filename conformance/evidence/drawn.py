@@ -31,7 +31,7 @@ def plan_of_run(plan: Plan, evidence: Evidence, path: Path | str = "the evidence
         return plan
     from ..draw.rows import Drawn, RowDrawer
 
-    drawn = Drawn(**evidence.header.get("drawn", {"seed": SEED, "calls": 0}), select=evidence.target.select)
+    drawn = Drawn(**evidence.header.get("drawn", {"seed": SEED, "rows": 0}), select=evidence.target.select)
     drawer, rows = RowDrawer(plan.suite.spec, evidence.claims), []
     for row_id in wanted:
         seed, number = drawn_number(row_id) or (0, 0)
@@ -46,20 +46,19 @@ def plan_of_run(plan: Plan, evidence: Evidence, path: Path | str = "the evidence
 
 def describe_drawn(evidence: Evidence, spec: Spec) -> str | None:
     """Say how many drawn rows were called, what met in them and how many failed; None if none were."""
-    drawn = evidence.footer.get("drawn")
-    if not drawn:
+    if "drawn" not in evidence.footer:
         return None
     from ..draw.factors import Factors
 
-    words = count_noun(drawn["calls"], "drawn row")
-    waived = drawn.get("waived", 0)
-    words += f", {waived:,} waived" if waived else ""
-    if drawn["failures"]:
+    drawn = evidence.drawn
+    words = count_noun(drawn.called, "drawn row")
+    words += f", {drawn.waived:,} waived" if drawn.waived else ""
+    if drawn.failed:
         held = sum(drawn_number(result.row) is not None for result in evidence.results)
-        rest = "; the first of each kind is a test" if drawn["failures"] + waived > held else ""
-        return f"{words}, {drawn['failures']:,} failed{rest}"
+        rest = "; the first of each kind is a test" if drawn.failed + drawn.waived > held else ""
+        return f"{words}, {drawn.failed:,} failed{rest}"
     met = ""
-    if drawn["calls"] and _has_called_what_it_planned(evidence) and not waived and not evidence.target.shard:
+    if drawn.called and _has_called_what_it_planned(evidence) and not drawn.waived and not evidence.target.shard:
         if evidence.target.select == QUICK:
             met = "{met:,} of {of:,} pairs of values of factors met".format(**quick_rows().pairs)
         elif has_called_all(evidence):
@@ -69,10 +68,9 @@ def describe_drawn(evidence: Evidence, spec: Spec) -> str | None:
 
 def name_missed_rows(evidence: Evidence) -> str | None:
     """Name the drawn rows that a whole run would have called, if this one lacks some; None if one failed or all ran."""
-    drawn = evidence.footer.get("drawn")
-    if not drawn:
+    if "drawn" not in evidence.footer:
         return "drawn rows"
-    return None if drawn["failures"] or has_called_all(evidence) else "some drawn rows"
+    return None if evidence.drawn.failed or has_called_all(evidence) else "some drawn rows"
 
 
 def has_called_all(evidence: Evidence) -> bool:
@@ -81,10 +79,9 @@ def has_called_all(evidence: Evidence) -> bool:
         return False
     from ..draw.rows import count_drawn_rows  # slow to import
 
-    return _has_called_what_it_planned(evidence) and evidence.header["drawn"]["calls"] >= count_drawn_rows()
+    return _has_called_what_it_planned(evidence) and evidence.rows_to_draw >= count_drawn_rows()
 
 
 def _has_called_what_it_planned(evidence: Evidence) -> bool:
     """Ask whether a run called as many drawn rows as its header says; fewer if the backend was given up."""
-    drawn = evidence.footer["drawn"]
-    return bool(drawn["calls"] + drawn.get("left_out", 0) == evidence.header["drawn"]["calls"])
+    return evidence.drawn.called + evidence.drawn.not_called == evidence.rows_to_draw

@@ -22,7 +22,7 @@ from ..system.json_forms import Form, MapOf, OrNull, decode, first_mismatch, is_
 from ..system.text import quote_json
 from .machine import environment
 
-FORMAT = "reshape-conformance-results-4"
+FORMAT = "reshape-conformance-results-5"
 """The value of `format` in the header of a run."""
 _HINT = "name its folder, results.jsonl or report.html"
 """What to do if a file is of another kind."""

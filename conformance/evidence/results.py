@@ -82,6 +82,15 @@ class Evidence:
     def target(self) -> Target:
         return Target.from_json(self.header["target"])
 
+    @property
+    def rows_to_draw(self) -> int:
+        """The number of drawn rows that were asked for; -1 if drawn rows were not."""
+        return int(self.header.get("drawn", {"rows": -1})["rows"])
+
+    @property
+    def drawn(self) -> DrawnCounts:
+        return DrawnCounts(**self.footer.get("drawn", {}))
+
     def with_target(self, **changes: Any) -> Evidence:
         """Return this evidence as if the run had been asked for something else."""
         return replace(self, header={**self.header, "target": {**self.header["target"], **changes}})
@@ -101,7 +110,7 @@ class Target:
     """Facets, operations and types that the backend must claim, and documents to which it must conform."""
     shard: str | None = None
     """`2/3`: the second of three parts of the rows."""
-    lf: str | None = None
+    last_failed: str | None = None
     """The folder given with --last-failed: only the rows that failed there are run, which makes a run incomplete."""
 
     @property
@@ -118,10 +127,10 @@ class Target:
     def filter(self) -> str:
         """The options that chose single rows, as they were given, such as `-k 'infer'`; empty if none did."""
         select = QUICK if self.select == QUICK else f"-k {self.select!r}"
-        return " ".join([select] * bool(self.select) + [f"--last-failed {self.lf}"] * bool(self.lf))
+        return " ".join([select] * bool(self.select) + [f"--last-failed {self.last_failed}"] * bool(self.last_failed))
 
     def to_json(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "lf" or value is not None}
+        return {name: value for name, value in vars(self).items() if name != "last_failed" or value is not None}
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Target:
@@ -131,23 +140,23 @@ class Target:
 _SHARD = re.compile(r"[1-9][0-9]{0,4}/[1-9][0-9]{0,4}")
 TARGET_FORM = {
     "operations": [str], "documents": [str], "types": [str], "select": OrNull(str), "large": bool, "require": [str],
-    "shard": OrNull(_SHARD), "lf?": str,
+    "shard": OrNull(_SHARD), "last_failed?": str,
 }  # fmt: skip
 
 
 class DrawnCounts(NamedTuple):
     """The numbers of drawn rows that were called and that failed. Evidence holds the first failure of each kind."""
 
-    calls: int
-    failures: int
-    left_out: int
-    """Rows that were not called: they show nothing more of what the backend claims, a waiver says `run: false`, or they
+    called: int = 0
+    failed: int = 0
+    not_called: int = 0
+    """They show nothing more of what the backend claims, a waiver says `run: false`, or they
     are of another shard. 0 if the run ended before."""
-    waived: int
+    waived: int = 0
     """Rows that a waiver covers. Evidence holds the first failure of each kind of them, too."""
 
     def to_json(self) -> dict[str, int]:
-        return {name: value for name, value in self._asdict().items() if value or name in ("calls", "failures")}
+        return {name: value for name, value in self._asdict().items() if value or name in ("called", "failed")}
 
 
 def header_of(
@@ -170,13 +179,13 @@ _WAIVER_FORM = {
 _HEADER_FORM = {
     **HEADER_FORM,
     "target": TARGET_FORM,
-    "by?": str,
+    "tester?": str,
     "isolation?": frozenset(("worker", "row", "none")),
     "waivers?": [_WAIVER_FORM],
     "folders?": MapOf(str),
     "limits?": {"timeout?": Number(0, 1e9), "memory?": COUNT},
     "shards?": [{"shard": _SHARD, "started": is_time, "drawn?": COUNT}],
-    "drawn?": {"seed": COUNT, "calls": COUNT},
+    "drawn?": {"seed": COUNT, "rows": COUNT},
     "nonce?": NONCE,
 }
 
@@ -231,7 +240,7 @@ _FOOTER_FORM = {
     "seconds": Number(0, 1e9),
     "milliseconds?": MapOf(COUNT),
     "resumed?": COUNT,
-    "drawn?": {"calls": COUNT, "failures": COUNT, "left_out?": COUNT, "waived?": COUNT},
+    "drawn?": {"called": COUNT, "failed": COUNT, "not_called?": COUNT, "waived?": COUNT},
     "subject?": MapOf(SHA256),
     "unnamed_code?": bool,
     "not_named?": [str],
@@ -301,23 +310,24 @@ def parse(data: bytes, path: Path) -> Evidence:
     results = tuple([result._replace(milliseconds=times.get(result.row, 0)) for result in results])
     if reader.footer.get("resumed", 0) != sum(result.resumed for result in results):
         raise InvalidEvidence(f"{path}: the footer does not count the resumed rows; the file was changed")
-    held, counts = sum(drawn_number(result.row) is not None for result in results), reader.footer.get("drawn", {})
+    evidence = Evidence(reader.header, results, reader.footer, hashlib.sha256(data).hexdigest())
+    held, counts = sum(drawn_number(result.row) is not None for result in results), evidence.drawn
     named = find_drawn(reader.header["target"]["select"])  # without a name only failures are held
     seed, _ = named or (SEED, 0)
     if reader.header.get("drawn", {"seed": seed})["seed"] != seed:  # else anybody could look for rows that pass
         raise InvalidEvidence(f"{path}: the header has another seed than {seed}, with which every run draws; run again")
-    if held > (counts.get("calls", 0) if named else counts.get("failures", 0) + counts.get("waived", 0)):
+    if held > (counts.called if named else counts.failed + counts.waived):
         raise InvalidEvidence(f"{path}: the footer does not count the drawn rows; the file was changed")
-    if counts and counts["calls"] + counts.get("left_out", 0) > reader.header.get("drawn", {"calls": -1})["calls"]:
+    if "drawn" in reader.footer and counts.called + counts.not_called > evidence.rows_to_draw:
         raise InvalidEvidence(
             f"{path}: the footer counts more drawn rows than the header asks for; the file was changed"
         )
     if shards := reader.header.get("shards"):
         every = {f"{part}/{len(shards)}" for part in range(1, len(shards) + 1)}
         drawn = sum(shard.get("drawn", 0) for shard in shards)
-        if {shard["shard"] for shard in shards} != every or drawn != counts.get("calls", 0):
+        if {shard["shard"] for shard in shards} != every or drawn != counts.called:
             raise InvalidEvidence(f"{path}: the header does not name all shards of the run; the file was changed")
-    return Evidence(reader.header, results, reader.footer, hashlib.sha256(data).hexdigest())
+    return evidence
 
 
 def read_part(path: Path) -> Evidence:

@@ -9,7 +9,6 @@ from time import monotonic
 
 from ..model import Adapter, Case, Claims, Isolated, Result
 from ..plan.rows import Row, is_expressible, row_of
-from ..run.confirm import tell_right_alone
 from ..run.row import run
 from .shrink import shrink
 from .write_case import case_text, rule_against
@@ -35,8 +34,8 @@ def can_be_smaller(result: Result) -> bool:
 def find_smallest(
     row: Row, result: Result, adapter: Adapter, claims: Claims, quick: bool = False,
     open_another: Callable[[], Adapter] | None = None,
-) -> str:  # fmt: skip
-    """Return the smallest case found that fails in the same way, with steps if one call goes right.
+) -> Result:  # fmt: skip
+    """Return the result with the smallest case found that fails in the same way, with steps if one call goes right.
 
     `open_another` makes an instance without earlier calls of a backend in this process.
     If `quick`, after a few seconds the smallest so far, and a sequence as drawn: a slow backend would take minutes.
@@ -46,10 +45,12 @@ def find_smallest(
     if one_call:
         end = monotonic() + (_QUICK_SECONDS if quick else inf)
         smallest = shrink(one_call[0].case, lambda case: smaller.find(case) if monotonic() < end else None, one_call)
-        return write_as_drawn(*(smaller.find_in_fresh_process(smallest[0].case) or one_call))
-    if len(row.case.steps) == 1 or smaller.find_in_fresh_process(row.case) is None:
-        return tell_right_alone(row, not isinstance(adapter, Isolated)) + write_as_drawn(row, result)
-    return write_as_drawn(*((row, result) if quick else smaller.search_sequence()))
+        found = smaller.find_in_fresh_process(smallest[0].case) or one_call
+    elif len(row.case.steps) == 1 or smaller.find_in_fresh_process(row.case) is None:
+        found, result = (row, result), result._replace(right_alone="row")
+    else:
+        found = (row, result) if quick else smaller.search_sequence()
+    return result._replace(smallest_case=write_as_drawn(*found))
 
 
 class _SmallerCase:

@@ -33,9 +33,9 @@ class Outcome(NamedTuple):
     stage: str | None = None
     message: str | None = None
     """The text of the rejection, the facet not supported, the signal, or the adapter's error."""
-    faults: tuple[str, ...] = ()
+    side_effects: tuple[str, ...] = ()
     """Other effects of the call: `src changed`, `wrote outside src`, `answer changed later`."""
-    shares: bool = False
+    shares_src: bool = False
     """Whether the answer is in src's memory. It is recorded and never judged."""
     calls: int = 1
     """The number of the call, if the step is called many times. Evidence has it only in a note, as it may vary."""
@@ -52,7 +52,7 @@ class Outcome(NamedTuple):
     @property
     def only_rejects(self) -> bool:
         """Ask whether the call was rejected and had no other effect."""
-        return self.kind == "rejected" and not self.faults
+        return self.kind == "rejected" and not self.side_effects
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields that are not the default ones, without the elements and the number of the call."""
@@ -71,12 +71,12 @@ class Outcome(NamedTuple):
             names = {"none": "not called", "rejected": f"rejected at {self.stage}", "error": "adapter error"}
             text = names.get(self.kind, self.kind)
             text += f": {self.message}" if with_message and self.message else ""
-        return ", ".join([text, *self.faults])
+        return ", ".join([text, *self.side_effects])
 
 
 OUTCOME_FORM = {
     "kind": frozenset(get_args(OutcomeKind)), "type?": str, "dims?": [int], "stage?": str, "message?": str,
-    "faults?": [str], "shares?": bool,
+    "side_effects?": [str], "shares_src?": bool,
 }  # fmt: skip
 
 
@@ -90,8 +90,9 @@ class DifferingElements(NamedTuple):
     """The bits of these elements in the answer, in hex."""
 
 
-STEPS_BEFORE = "the steps before it"
-"""What a step needs to fail that goes right without them. Its row is repeated alone."""
+RightAlone = Literal["row", "step", "row of its kind", "step of its kind"]
+"""What went right when it was called with no call before it: a failing row, its failing step, or those of other rows
+that fail so."""
 
 
 class Result(NamedTuple):
@@ -107,17 +108,16 @@ class Result(NamedTuple):
     """A few fixed words for what is wrong, to group by."""
     detail: str | None = None
     """The same in a sentence, with the first differing element if there is one."""
-    content: tuple[str | None, ...] = ()
+    digests: tuple[str | None, ...] = ()
     """By step, the first 8 bytes of the SHA-256 of a tensor's elements in row-major order; None for another outcome.
     Empty if no step answered a tensor."""
     waiver: int | None = None
     """The number of the waiver that changed a verdict of this row."""
     resumed: bool = False
     """Whether the result is from an earlier run that was interrupted."""
-    case: str | None = None
-    """For a drawn row that failed, as YAML: the smallest case found that fails in the same way, or the row as drawn.
-    A first line with `#` says that a row, drawn or not, went right alone, or is like rows that did.
-    """
+    smallest_case: str | None = None
+    """For a drawn row that failed, as YAML: the smallest case found that fails in the same way, or the row as drawn."""
+    right_alone: RightAlone | None = None
     differing: DifferingElements | None = None
     """For an answer with the right type and dims: the elements that differ; None if none does."""
     milliseconds: int = 0
@@ -138,11 +138,6 @@ class Result(NamedTuple):
         return fails(self.verdicts.values())
 
     @property
-    def went_right_alone(self) -> bool:
-        """Ask whether a failing row, or the step that failed, went right alone: it depends on the calls before it."""
-        return (self.case or "").startswith("#")
-
-    @property
     def is_flaky(self) -> bool:
         """Ask whether it crashed or hung, and did not when it was called again alone in a fresh process."""
         return "(flaky" in (self.outcome.message or "")
@@ -150,7 +145,7 @@ class Result(NamedTuple):
     @property
     def needs_calls_before(self) -> bool:
         """Ask whether a failing row is known to fail after other calls only."""
-        return self.is_flaky or (self.went_right_alone and STEPS_BEFORE not in (self.case or ""))
+        return self.is_flaky or self.right_alone in ("row", "row of its kind")
 
     def outcome_of(self, step: int) -> Outcome:
         """Return the outcome of a step. Generated steps have only that of the deciding one."""
@@ -159,8 +154,8 @@ class Result(NamedTuple):
     def to_json(self) -> dict[str, Any]:
         """Return the record in results.jsonl, without the milliseconds, so that equal runs write equal rows."""
         record: dict[str, Any] = {"record": "row", "row": self.row}
-        if any(self.content):
-            record["content"] = self.content
+        if any(self.digests):
+            record["digests"] = self.digests
         record |= {"verdicts": dict(self.verdicts), "outcomes": [outcome.to_json() for outcome in self.outcomes]}
         if len(self.outcomes) > 1 or self.step:
             record["step"] = self.step + 1
@@ -172,8 +167,10 @@ class Result(NamedTuple):
             record["waiver"] = self.waiver
         if self.resumed:
             record["resumed"] = True
-        if self.case is not None:
-            record["case"] = self.case
+        if self.smallest_case is not None:
+            record["smallest_case"] = self.smallest_case
+        if self.right_alone is not None:
+            record["right_alone"] = self.right_alone
         return record
 
     @classmethod
@@ -190,7 +187,7 @@ class Result(NamedTuple):
 RESULT_FORM = {
     "record": frozenset(("row",)),
     "row": str,
-    "content?": [OrNull(re.compile("[0-9a-f]{16}"))],
+    "digests?": [OrNull(re.compile("[0-9a-f]{16}"))],
     "verdicts": MapOf(frozenset(VERDICTS)),
     "outcomes": [OUTCOME_FORM],
     "step?": COUNT,
@@ -199,7 +196,8 @@ RESULT_FORM = {
     "differing?": {"number": COUNT, "places": [COUNT], "got": [re.compile("[0-9a-f]{2,16}")]},
     "waiver?": COUNT,
     "resumed?": bool,
-    "case?": str,
+    "smallest_case?": str,
+    "right_alone?": frozenset(get_args(RightAlone)),
 }
 IDLE = (Outcome("none"),)
 """The outcomes of a row that was not called."""

@@ -24,7 +24,7 @@ class RowCalls:
         self._ahead: Generator[Result] | None = None
         self._done: dict[str, Result] = {}
         self._open_another = partial(open_backend, request.backend, request.isolation, request.limits)
-        self._fresh = FreshCalls(adapter, self._open_another, claims, request.isolation, warnings.warn)
+        self._fresh = FreshCalls(self._open_another, claims, request.isolation, warnings.warn)
 
     def call_ahead(self, rows: Iterable[Row]) -> None:
         """With several jobs: call these rows in their order, from the first `call` on."""

@@ -108,9 +108,7 @@ class SessionConclusion:
         isolation, jobs, hangs = request.isolation, request.jobs, request.hangs
         with (
             use_jobs(self.adapter, open_another, self.setup.claims, isolation, jobs, hangs) as call,
-            contextlib.closing(
-                FreshCalls(self.adapter, open_another, self.setup.claims, isolation, drawn.notes.append)
-            ) as fresh,
+            contextlib.closing(FreshCalls(open_another, self.setup.claims, isolation, drawn.notes.append)) as fresh,
         ):
             for row, result in drawn.run(call, fresh):
                 if result is not None:
@@ -120,7 +118,7 @@ class SessionConclusion:
     def _write(self, folder: Path | None, caught: Mapping[str, int], drawn: DrawnRun) -> Evidence:
         """Write the evidence as `conformance run` does; without a folder, into memory, and only of rows that ran."""
         header = dict(self.setup.header)
-        if drawn.drawn.calls:
+        if drawn.drawn.rows:
             header["drawn"] = drawn.drawn.to_json()
         writer = Writer(folder and folder / RESULTS, header)
         uncalled, fewer = Counter[str](), list[str]()

@@ -36,7 +36,7 @@ def write_failures(
         for row, result in kind.members if every_row else kind.members[:1]:
             is_drawn = drawn_number(row.id) is not None
             write(f"      {'a drawn row failed' if is_drawn else row.case.place}: {row.id}: {result.detail}")
-            for line in shown_lines(result.case, every_row) if result.case else ():
+            for line in shown_lines(row, result, every_row):
                 write(f"        {line}")
             if not is_drawn and not result.needs_calls_before:
                 write(f"      {repeat_command(row)}")

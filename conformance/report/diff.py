@@ -216,7 +216,7 @@ def _find_unasked(evidence: Evidence, plan: Plan, own: Plan) -> Mapping[str, int
         if row.id not in called
         and (
             not target.has_in_shard(number)
-            or target.lf
+            or target.last_failed
             or row.id not in chosen
             or not any(in_target(row, document, target, every) for document in row.documents)
         )
@@ -375,7 +375,7 @@ def direction(was: str, now: str) -> Direction:
 
 def _outcome(result: Result) -> tuple[Any, ...]:
     """Return the part of a result that verdicts and waivers leave as it is."""
-    return result.outcomes, result.step, result.content, result.diagnosis, result.detail
+    return result.outcomes, result.step, result.digests, result.diagnosis, result.detail
 
 
 def _causes(

@@ -85,8 +85,8 @@ class FailingCase(NamedTuple):
     row: Row
     in_script: bool
     """Whether the script of the page repeats the row."""
-    text: str | None
-    """The case as YAML, for a drawn row; for another one, the line that it went right alone, if it did."""
+    text: str
+    """What went right alone, if anything did, and the smallest case of a drawn row as YAML."""
 
     @property
     def is_drawn(self) -> bool:
@@ -207,7 +207,7 @@ def _make_full(
         list(dict.fromkeys(reason for each in documents if (reason := because.get(each)))),
         describe_steps(rows, documents), _draw_failure(run, first), show_elements(first), lines,
         len(answers) - len(lines), commands, first.row, in_script,
-        "\n".join(shown_lines(first.result.case, False)) if first.result.case else None,
+        "\n".join(shown_lines(first.row, first.result, False)),
     )  # fmt: skip
 
 

@@ -216,7 +216,7 @@ class FinishedRun:
         """Return the commands that repeat a row, ready to be pasted: all of the run if it fails after other calls."""
         header, alone = self.evidence.header, row_words(result.row)
         run = again_words(header) if result.result.needs_calls_before else [*run_words(header), *alone]
-        drawn = ["--drawn-rows", str(header.get("drawn", {}).get("calls", 0))]
+        drawn = ["--drawn-rows", str(header.get("drawn", {}).get("rows", 0))]
         session = drawn if drawn_number(result.row.id) or result.result.needs_calls_before else alone
         return (
             shlex.join(run),

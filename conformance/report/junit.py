@@ -8,6 +8,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from ..model import BAD, FAIL, NOT_RUN, RIGHT
 from ..system.groups import group_pairs
 from ..verdict.blame import worst_severity
+from ..verdict.failure_kinds import shown_lines
 from .failure_text import format_failure
 from .finished_run import FinishedRun
 from .row_results import RowResult
@@ -87,5 +88,4 @@ def _add_row(run: FinishedRun, suite: Element, result: RowResult) -> None:
         what = f"{worst_severity(blames.values()) or result.worst}: {cause.title if cause else diagnosis}"
         failure = make(test, element, type=diagnosis, message=f"{what} ({', '.join(result.failing)})")
         text = format_failure(result, run.plan.suite.spec.rules, run.commands(result), blames)
-        drawn = filter(None, (result.result.case or "").rstrip().split("\n"))
-        failure.text = "\n".join([text, *map(visible, drawn)])
+        failure.text = "\n".join([text, *map(visible, shown_lines(row, result.result, True))])

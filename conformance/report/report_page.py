@@ -124,7 +124,7 @@ def _head_facts(run: FinishedRun, certified: bool) -> Mapping[str, str]:
     return {
         "Tested": f"{format_time(header['started'])} on {place}",
         "Binary": "; ".join(_describe_binary(run.evidence)),
-        "Tested by": f"{header['by']}{unsigned}" if "by" in header else "not recorded (--tester NAME)",
+        "Tested by": f"{header['tester']}{unsigned}" if "tester" in header else "not recorded (--tester NAME)",
         "Holds until": "another build, processor or suite",
         "Documents": "; ".join(dict.fromkeys(map(_describe_edition, judged))) or "nothing",
         "Suite": f"{suite['version']}, {ran[:DIGEST_START]}{judged_by}; exit code {run.conclusion.exit_code}",

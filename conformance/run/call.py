@@ -111,8 +111,8 @@ def call_outcome(step: RowStep, answer: Any, error: BaseException | None) -> Out
         outcome, error = attempt(partial(_answer_outcome, answer, step.src))
     if outcome is None:
         outcome = exception_outcome(error)
-    faults = _faults(step)
-    return outcome._replace(faults=faults) if faults else outcome
+    effects = _side_effects(step)
+    return outcome._replace(side_effects=effects) if effects else outcome
 
 
 def exception_outcome(error: BaseException | None) -> Outcome:
@@ -241,7 +241,7 @@ def elements_of(answer: Any) -> bytes | memoryview:
     return view_of(answer.memory, dtype_of(answer.type), answer.dims, answer.strides, answer.offset).tobytes()
 
 
-def _faults(step: RowStep) -> tuple[str, ...]:
+def _side_effects(step: RowStep) -> tuple[str, ...]:
     """Name the memory that the call changed and may not change, and restore it for the next call."""
     faults = []
     if step.src.touched:

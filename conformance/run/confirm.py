@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ..model import Adapter, Outcome, Result
-from ..model.results import STEPS_BEFORE
 from ..plan.rows import Row
 from .call import message_text
 
@@ -77,19 +76,6 @@ def confirm(
             note = f"(flaky: not alone in a fresh process; {after})"
             worse.append(first._replace(message=message_text(f"{first.message} {note}")))
     return worse
-
-
-def tell_right_alone(row: Row, in_process: bool, was_called: bool = True, without_steps: bool = False) -> str:
-    """Write the line that marks a failing row that went right alone, or is like rows that did.
-
-    `in_process`: it was called on another instance of the adapter, in the process of the run. `without_steps`: the step
-    that failed was called alone.
-    """
-    reason = STEPS_BEFORE if without_steps else "the calls before it, which the same run makes again"
-    if row.case.concurrent > 1 and not without_steps:
-        reason = "which thread comes first, or on calls before it"
-    subject = "went" if was_called else "was not called again; others that fail so went"
-    return f"# {subject} right alone in a fresh {'instance' if in_process else 'process'}: it depends on {reason}\n"
 
 
 def _had_fresh_process(row: Row, outcome: Outcome, previous: Result) -> bool:

@@ -81,10 +81,9 @@ def judge_step(
 
 def judge(outcome: Outcome, meaning: Meaning, expected: ExpectedAnswer, unclaimed: Collection[str]) -> Judgement:
     """Return the verdict on one outcome. `unclaimed`: the facets of the call that the backend does not claim."""
-    if outcome.faults:
-        return Judgement(
-            FAIL, Diagnosis(outcome.faults[0], f"the call did more than answer: {', '.join(outcome.faults)}")
-        )
+    if outcome.side_effects:
+        did = ", ".join(outcome.side_effects)
+        return Judgement(FAIL, Diagnosis(outcome.side_effects[0], f"the call did more than answer: {did}"))
     if unclaimed and _shows_nothing(outcome, expected.source, unclaimed):
         return _NOT_CLAIMED
     cell = TABLE[outcome.kind][_column(meaning)]

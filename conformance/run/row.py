@@ -193,7 +193,7 @@ def _calls(row: Row, adapter: Adapter) -> Iterator[tuple[Outcome, Any]]:
         if len(programs) > _MAX_PROGRAMS_KEPT:
             del programs[list(programs)[_MAX_PROGRAMS_KEPT // 2]]  # some live long, and others are compiled again
         if number and _restore_overwritten(row.steps[max(0, number - watched) : number], step):
-            outcome = outcome._replace(faults=(*outcome.faults, "src of an earlier call changed"))
+            outcome = outcome._replace(side_effects=(*outcome.side_effects, "src of an earlier call changed"))
         yield outcome, answer
 
 
@@ -236,7 +236,7 @@ def _with_late_change(step: RowStep, call: tuple[Outcome, Any]) -> Outcome:
     outcome, answer = call
     if step.may_overwrite or not has_changed(outcome, answer):
         return outcome
-    return outcome._replace(faults=(*outcome.faults, "answer changed later"))
+    return outcome._replace(side_effects=(*outcome.side_effects, "answer changed later"))
 
 
 def has_changed(outcome: Outcome, answer: Any) -> bool:

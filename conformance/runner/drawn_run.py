@@ -25,12 +25,12 @@ _MAX_KINDS = 12
 class DrawnRun:
     """The drawn rows of one run, and the counts so far."""
 
-    def __init__(self, plan: Plan, setup: BackendSetup, calls: int, target: Target) -> None:
+    def __init__(self, plan: Plan, setup: BackendSetup, count: int, target: Target) -> None:
         from ..draw.rows import Drawn, RowDrawer  # slow to import, and not every run draws calls
 
         seed, _ = find_drawn(plan.select) or (SEED, 0)
-        self.drawn = Drawn(seed, calls, plan.select)
-        self.calls = self.failures = self.waived = self.left_out = 0
+        self.drawn = Drawn(seed, count, plan.select)
+        self.called = self.failed = self.waived = self.not_called = 0
         self.notes: list[str] = []
         rows = enumerate(RowDrawer(plan.suite.spec, setup.claims).rows(self.drawn))
         self._name = name_in(plan.select) if self.drawn.named else ""
@@ -43,8 +43,8 @@ class DrawnRun:
     @property
     def counts(self) -> DrawnCounts | None:
         """The counts for the footer; None if no calls were asked for, as of a part of a session of pytest."""
-        counts = DrawnCounts(self.calls, self.failures, self.left_out, self.waived)
-        return counts if self.drawn.calls else None
+        counts = DrawnCounts(self.called, self.failed, self.not_called, self.waived)
+        return counts if self.drawn.rows else None
 
     def run(self, call: CallRows, fresh: FreshCalls) -> Iterator[tuple[Row, Result | None]]:
         """Call the rows; yield each in their order, and the first failure of each kind, waived or not, with its case.
@@ -63,14 +63,14 @@ class DrawnRun:
                     yield [row]
 
         with closing(call(lists())) as results:
-            for called in results:
-                if called.outcome.kind == "none":  # the backend was given up
+            for returned in results:
+                if returned.outcome.kind == "none":  # the backend was given up
                     return
                 row = sent.popleft()
-                self.calls += 1
-                result = self._setup.apply_waivers(row, called)
+                self.called += 1
+                result = self._setup.apply_waivers(row, returned)
                 is_bad, is_waived = result.is_failure, result.waiver is not None
-                self.failures += is_bad
+                self.failed += is_bad
                 self.waived += is_waived and not is_bad
                 kind = (failure_key(row, result), result.waiver)
                 if (is_bad or is_waived) and kind not in kinds:
@@ -81,7 +81,7 @@ class DrawnRun:
                     yield row, result if self._name else None
                 if failing == _MAX_KINDS or result.outcome.kind == "timeout":
                     return
-        self.left_out = self.drawn.calls - self.calls
+        self.not_called = self.drawn.rows - self.called
 
     def _with_case(self, row: Row, result: Result, fresh: FreshCalls) -> Result:
         """Return a result with the smallest case that could be written; if waived, the case as drawn.
@@ -90,11 +90,10 @@ class DrawnRun:
         """
         from ..hunt.write_drawn import can_be_smaller, find_smallest, write_as_drawn  # most runs have no such failure
 
-        text = result.case
         with go_on(f"{row.id}: no smaller case is shown", self.notes.append):
-            text = write_as_drawn(row, result)
+            result = result._replace(smallest_case=write_as_drawn(row, result))
             if can_be_smaller(result) and result.waiver is None:
-                text = find_smallest(
+                result = find_smallest(
                     row, result, fresh.adapter, self._setup.claims, self.drawn.is_quick, fresh.open_another
                 )
-        return result._replace(case=text)
+        return result

@@ -10,8 +10,8 @@ from time import monotonic
 from ..adapter import CannotStart
 from ..isolate.backend import Isolation, close_backend
 from ..model import PASS, Adapter, Claims, Isolated, Result
+from ..model.results import RightAlone
 from ..plan.rows import Row
-from ..run.confirm import tell_right_alone
 from ..run.row import run
 from ..system.go_on import go_on
 from ..verdict.drawn_calls import failure_key
@@ -27,17 +27,15 @@ class FreshCalls:
     """Calls failing rows again. The process, or instance, is opened for the first of them."""
 
     def __init__(
-        self, first: Adapter, open_another: Callable[[], Adapter], claims: Claims, isolation: Isolation,
-        tell: Callable[[str], object],
-    ) -> None:  # fmt: skip
+        self, open_another: Callable[[], Adapter], claims: Claims, isolation: Isolation, tell: Callable[[str], object]
+    ) -> None:
         self.open_another, self._claims, self._tell = open_another, claims, tell
-        self._in_process = not isinstance(first, Isolated)
         self._seconds_left: float = 0 if isolation == "row" else _MAX_SECONDS  # a process for each row is fresh already
         self._right_left = _MAX_RIGHT
         self._wrong_alone: set[object] = set()
         """Kinds of failures with a row that failed again."""
-        self._right_alone: dict[object, bool] = {}
-        """Kinds of failures with a row that went right, and whether only failing steps did so, without the others."""
+        self._right_alone: dict[object, RightAlone] = {}
+        """Kinds of failures with a row that went right, and what went right in all such rows."""
         self._answered: Row | None = None
         """A row that the backend answered rightly."""
 
@@ -50,7 +48,7 @@ class FreshCalls:
             close_backend(self.adapter)
 
     def note_right_alone(self, row: Row, result: Result) -> Result:
-        """Return the result of a row of a case; if it failed and goes right alone, with a line that says so.
+        """Return the result of a row of a case; if it failed and goes right alone, with a note of it.
 
         If the row fails again, the step that failed is called without the others. Rows of each kind of failures are
         called again up to the first that fails again. What crashed or hung was. After many calls, a row counts as those
@@ -68,10 +66,10 @@ class FreshCalls:
         if result.ends_process or kind in self._wrong_alone:
             return result
         if self._right_left <= 0 and kind in self._right_alone:
-            return result._replace(case=tell_right_alone(row, self._in_process, False, self._right_alone[kind]))
+            return result._replace(right_alone=self._right_alone[kind])
         right, began = None, monotonic()
         # threads run all steps at once, and memory that changed may be what other steps use
-        has_steps = len(case.steps) > 1 and case.concurrent == 1 and not result.outcome.faults
+        has_steps = len(case.steps) > 1 and case.concurrent == 1 and not result.outcome.side_effects
         step_alone = [row._replace(case=replace(case, steps=case.steps[at : at + 1]), first=None)] if has_steps else []
         with go_on(f"{row.id}: was not called again alone", self._tell):
             for each in (row, *step_alone):
@@ -80,11 +78,13 @@ class FreshCalls:
                     break
         if right:
             self._right_left -= 1
-            without_steps = right is not row and at > 0
-            self._right_alone[kind] = without_steps and self._right_alone.get(kind, True)
+            went_right: RightAlone = "step" if right is not row and at > 0 else "row"
+            of_kind: RightAlone = "step of its kind" if went_right == "step" else "row of its kind"
+            if self._right_alone.get(kind) != "row of its kind":
+                self._right_alone[kind] = of_kind
             if not self._right_left:
                 self._tell(f"{_MAX_RIGHT} failing rows went right alone; later ones like them were not called again")
-            return result._replace(case=tell_right_alone(row, self._in_process, without_steps=without_steps))
+            return result._replace(right_alone=went_right)
         self._wrong_alone.add(kind)
         if self._seconds_left > 0:
             self._seconds_left -= monotonic() - began

@@ -81,7 +81,7 @@ def _differences(before: Mapping[str, Result], every: Mapping[str, Row], again: 
 def _comparable(result: Result) -> Any:
     """Return the part of a result that is the same in every run: no message, no number of calls, no waiver."""
     outcomes = [outcome._replace(message=None, calls=1) for outcome in result.outcomes]
-    return outcomes, result.step, result.content, result.diagnosis
+    return outcomes, result.step, result.digests, result.diagnosis
 
 
 def answer(result: Result) -> str:

@@ -135,7 +135,7 @@ def run_suite(
                     counted = judged_documents(row, request.target, claims)
                     failed += any(judged.verdicts.get(document) in BAD for document in counted)
                 ran += is_run
-                tick(ran + (drawn.left_out if drawn else 0), failed)
+                tick(ran + (drawn.not_called if drawn else 0), failed)
                 written += drawn_number(row.id) is None
                 if failed == request.maxfail:
                     break
@@ -209,7 +209,8 @@ def check_backend(request: RunRequest, adapter: Adapter, waivers: Sequence[waive
         raise CannotStart(f"{identity.name}: its claims are not those that are pinned: {difference}")
     header = header_of(request.plan.suite, identity, claims, request.target, request.backend)
     header |= {"isolation": request.isolation, "waivers": waive.choose_for(waivers, identity)}
-    optional = {"limits": limits_of(request.limits, request.backend), "by": request.tester, "nonce": request.plan.nonce}
+    limits = limits_of(request.limits, request.backend)
+    optional = {"limits": limits, "tester": request.tester, "nonce": request.plan.nonce}
     header |= {name: value for name, value in optional.items() if value}
     near = tuple(waive.note_near_names(waivers, identity))
     return BackendSetup(claims, header, near, Blamer(request.plan.suite.spec.rules))
@@ -271,7 +272,7 @@ def _run_in_order(
 
     with (
         use_jobs(adapter, another, claims, request.isolation, request.jobs, request.hangs) as call,
-        closing(FreshCalls(adapter, another, claims, request.isolation, tell)) as fresh,
+        closing(FreshCalls(another, claims, request.isolation, tell)) as fresh,
     ):
         yield from run_part(0, first_slow)
         if drawn:

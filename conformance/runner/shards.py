@@ -63,29 +63,29 @@ def merge_shards(paths: Sequence[Path], parts: Sequence[Evidence]) -> MergedRun:
     shards = [str(part.header["target"].get("shard")) for part in parts]
     _check_shards(paths, shards)
     header["environment"] = join_environments([part.header["environment"] for part in parts])
-    if names := dict.fromkeys(part.header["by"] for part in parts if "by" in part.header):
-        header["by"] = ", ".join(names)
+    if names := dict.fromkeys(part.header["tester"] for part in parts if "tester" in part.header):
+        header["tester"] = ", ".join(names)
     header["shards"] = [
         {"shard": shard, "started": part.header["started"]}
-        | ({"drawn": part.footer["drawn"]["calls"]} if "drawn" in part.footer else {})
+        | ({"drawn": part.drawn.called} if "drawn" in part.footer else {})
         for shard, part in zip(shards, parts, strict=True)
     ]
     footers = [part.footer for part in parts]
     return MergedRun(
         header, _join(paths, parts), tuple(dict.fromkeys(note for footer in footers for note in footer["notes"])),
         {name: min(footer["planted"].get(name, 0) for footer in footers) for name in footers[0]["planted"]},
-        sum(footer["seconds"] for footer in footers), _count_drawn(header, footers),
+        sum(footer["seconds"] for footer in footers), _count_drawn(header, [part.drawn for part in parts]),
     )  # fmt: skip
 
 
-def _count_drawn(header: Mapping[str, Any], footers: Sequence[Mapping[str, Any]]) -> DrawnCounts | None:
-    """Add up the drawn rows; those that no shard called are left out, unless a shard ended before."""
+def _count_drawn(header: Mapping[str, Any], counts: Sequence[DrawnCounts]) -> DrawnCounts | None:
+    """Add up the drawn rows. The others were not called, unless a shard ended before."""
     if "drawn" not in header:
         return None
-    counts, wanted = [footer.get("drawn", {"calls": 0}) for footer in footers], header["drawn"]["calls"]
-    calls, failures, waived = (sum(each.get(name, 0) for each in counts) for name in ("calls", "failures", "waived"))
-    ended = all("left_out" in each or each["calls"] == wanted for each in counts)
-    return DrawnCounts(calls, failures, wanted - calls if ended else 0, waived)
+    called, failed, _, waived = map(sum, zip(*counts, strict=True))
+    wanted = header["drawn"]["rows"]
+    ended = all(each.not_called or each.called == wanted for each in counts)
+    return DrawnCounts(called, failed, wanted - called if ended else 0, waived)
 
 
 def _in_common(header: Mapping[str, Any]) -> dict[str, Any]:

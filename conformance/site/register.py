@@ -32,11 +32,11 @@ from ..system.progress import track
 
 REGISTER, DATA = "register.html", "register.json"
 _KEYS = (
-    "folder", "backend", "product", "version", "system", "level", "scope", "waived", "run", "suite", "by", "issuer",
+    "folder", "backend", "product", "version", "system", "level", "scope", "waived", "run", "suite", "tester", "issuer",
     "people", "until", "link", "verify", "why",
 )  # fmt: skip
-"""The keys of every entry; a refused one has values for `folder` and `why` alone. `by` and `issuer` name keys, `people`
-those who tested and ran it again, as they call themselves."""
+"""The keys of every entry; a refused one has values for `folder` and `why` alone. `tester` and `issuer` name keys,
+`people` those who tested and ran it again, as they call themselves."""
 
 
 def check_certificates(
@@ -137,8 +137,8 @@ def _entry(folder: Path, certificate: Certificate | str, trust: Trust, seen: dic
         "version": own["backend"]["version"], "system": own["environment"], "level": certificate.level,
         "run": own["started"][:10], "suite": f"{own['version']} ({suite_of(predicate)[:12]})", "why": why,
         "waived": predicate["warnedTests"],
-        "scope": predicate["passedTests"] + predicate["warnedTests"], "by": signer.name if signer else own["by"],
-        "issuer": issuer and issuer.name,
+        "scope": predicate["passedTests"] + predicate["warnedTests"],
+        "tester": signer.name if signer else own["tester"], "issuer": issuer and issuer.name,
         "people": describe_people(certificate.statement, certificate.audit if issuer else None),
         "verify": verify_command(folder.name, certificate.evidence.header, trust.options),
         "until": own["validUntil"][:10], "link": f"{folder.name}/{PAGE}",

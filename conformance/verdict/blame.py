@@ -121,7 +121,7 @@ class _FailingStep(NamedTuple):
 
     @property
     def answers_illegal_call(self) -> bool:
-        return self.meaning.kind == "illegal" and self.outcome.kind == "tensor" and not self.outcome.faults
+        return self.meaning.kind == "illegal" and self.outcome.kind == "tensor" and not self.outcome.side_effects
 
 
 class Blamer:
@@ -142,7 +142,7 @@ class Blamer:
         )
         self._right_layouts = {step.layout for step in right if len(step.shapes) == 1}
         """The layouts of src in single calls of one node that go right."""
-        failing = [each for each in single if each[1].is_failure and not each[1].went_right_alone]
+        failing = [each for each in single if each[1].is_failure and not each[1].right_alone]
         self._failing_alone: dict[_Way, set[tuple[Set[str], str, str]]] = {}
         """By way of failing, what is around single calls that fail so, with their operation and type."""
         self._rejected_alone: dict[object, set[frozenset[Need]]] = {}
@@ -180,7 +180,7 @@ class Blamer:
             return _ruling(ALONE)
         if failing.answers_illegal_call:
             return self._blame_illegal_answer(failing)
-        if outcome.faults or outcome.kind == "tensor":
+        if outcome.side_effects or outcome.kind == "tensor":
             return self._blame_answer(failing)
         if kind == "legal" and not failing.meaning.rules:
             return self._blame_no_answer(failing)
@@ -199,8 +199,8 @@ class Blamer:
     def _goes_right_alone(self, failing: _FailingStep) -> bool:
         """Ask whether the failure takes earlier calls."""
         row, result = failing.row, failing.result
-        if result.went_right_alone or "steps" not in failing.conditions:
-            return result.went_right_alone
+        if result.right_alone or "steps" not in failing.conditions:
+            return bool(result.right_alone)
         if drawn_number(row.id) and not failing.outcome.ends_process:
             return True  # a smaller case was looked for, first among single calls
         is_of_dims = failing.answers_illegal_call or failing.diagnosis in _OF_FORM
@@ -230,7 +230,7 @@ class Blamer:
     def _blame_answer(self, failing: _FailingStep) -> BlameAndPremise:
         """Blame a wrong answer, or an outcome that changed memory: the broken rule, or a ruling that it also needs."""
         is_of_unknown = _way_of_failing(failing.row, failing.result) in self._failing_if_unknown
-        if is_of_unknown and _UNKNOWN & failing.conditions and not failing.outcome.faults:
+        if is_of_unknown and _UNKNOWN & failing.conditions and not failing.outcome.side_effects:
             return _ruling(ALONE)  # no document speaks of lengths that a graph leaves open
         broken = self._strongest(self._broken(failing), failing.document)
         if failing.meaning.kind != "legal":  # whoever reads the documents otherwise need not see a call with a meaning
@@ -244,7 +244,7 @@ class Blamer:
         if "chain" in around and not (is_of_form and any("chain" not in each for each in of_alike)):
             needed.insert(0 if failing.step.layout in self._right_layouts else len(needed), _NODES)
         premises = self._premises(needed, failing.document)
-        decides = premises and all(of_alike) and not failing.outcome.faults  # no dense call fails so
+        decides = premises and all(of_alike) and not failing.outcome.side_effects  # no dense call fails so
         return _weakest(premises if decides else [broken, *premises])
 
     def _blame_no_answer(self, failing: _FailingStep) -> BlameAndPremise:
@@ -328,7 +328,7 @@ class Blamer:
             if _is_of_earlier_step(failing) and not self._fails_alone(failing):
                 return [ALONE]
             return [*self._rules_of_dims(failing, outcome.dims)]
-        if outcome.kind in NO_ANSWER and not outcome.faults:
+        if outcome.kind in NO_ANSWER and not outcome.side_effects:
             return list(dict.fromkeys(entry.rule for entry in failing.entries[1] if entry.rule))
         names = (diagnosis or "", *(diagnosis or "").split(", "))
         rules = [rule for name in names for rule in self.broken_by.get(name, ())]
@@ -411,9 +411,9 @@ def severity_of(outcome: Outcome, kind: Kind) -> Severity:
     """Say what a failing outcome of a call of this kind does to a user, whatever sentence it breaks."""
     if outcome.ends_process:
         return "ends the process"
-    if outcome.kind != "tensor" and not outcome.faults:
+    if outcome.kind != "tensor" and not outcome.side_effects:
         return "rejects a legal call"
-    return "accepts an illegal call" if kind == "illegal" and not outcome.faults else "wrong answer"
+    return "accepts an illegal call" if kind == "illegal" and not outcome.side_effects else "wrong answer"
 
 
 def heaviest(blamed: Iterable[Blamed]) -> Blamed | None:
@@ -482,7 +482,7 @@ def _words_of_rejection(row: Row, at: int, outcome: Outcome) -> tuple[str, str] 
 
 def _last_of_smallest_case(row: Row, result: Result) -> str | None:
     """Return the smallest case of a drawn row as YAML without the steps before its last, if it fails alone."""
-    case = result.case if drawn_number(row.id) and not result.went_right_alone else None
+    case = None if result.right_alone else result.smallest_case
     return None if case is None else _STEP_BEFORE.sub("", case)
 
 
@@ -510,7 +510,7 @@ def _diagnosis_in(row: Row, at: int, result: Result, meaning: Meaning) -> str | 
     A row has one diagnosis, which may be that of a document in which the call means something else.
     """
     diagnosis, outcome = result.diagnosis if at == result.step else None, result.outcome_of(at)
-    if diagnosis is None or outcome.kind != "tensor" or outcome.faults or meaning.kind == "illegal":
+    if diagnosis is None or outcome.kind != "tensor" or outcome.side_effects or meaning.kind == "illegal":
         return diagnosis
     source = row.step(at).source
     wrong = wrong_dims(outcome.dims or (), meaning, source.dims) if outcome.type == source.type else None

@@ -285,7 +285,9 @@ def _exit_code(
         for severity, some in count_severities(standings).items():  # the worst is enough
             who = "it" if failed == 1 else "all of them" if some == failed else f"{some:,} of them"
             errors = f", {tests[ERROR]:,} {describe_errors(tests[ERROR])}" if tests[ERROR] else ""
-            left = 0 if target.lf or target.shard else tests[NOT_RUN]  # a part leaves rows out, as it was asked to
+            left = (
+                0 if target.last_failed or target.shard else tests[NOT_RUN]
+            )  # a part leaves rows out, as it was asked to
             not_run = f"; {left:,} {'was' if left == 1 else 'were'} not run" if left else ""
             return FAILS, f"{number}: {who} {describe_severity(severity, some)}{errors}{not_run}"
         return FAILS, number
@@ -296,7 +298,7 @@ def _exit_code(
     if target.shard:
         return INCOMPLETE, f"incomplete: shard {target.shard} of the rows; `conformance report` joins the shards"
     nothing_ran = all(rows.verdicts[document] == NOT_RUN for (document, _), group in groups.items() for rows in group)
-    if (target.lf or target.select == QUICK) and nothing_ran:
+    if (target.last_failed or target.select == QUICK) and nothing_ran:
         return INCOMPLETE, f"incomplete: nothing ran; {target.filter} chooses no row of the target"
     if target.select and nothing_ran:
         return INCOMPLETE, f"incomplete: nothing ran; {_explain_no_row(target.select, plan)}"

@@ -54,10 +54,9 @@ def _draw_rows(plan: Plan, evidence: Evidence) -> Sequence[Row]:
 def _pick_called(evidence: Evidence, rows: Sequence[Row]) -> dict[str, Row]:
     if "drawn" not in evidence.footer:
         return {}
-    counts = evidence.footer["drawn"]
-    is_whole = has_called_all(evidence) and not counts["failures"]
+    is_whole = has_called_all(evidence) and not evidence.drawn.failed
     again: dict[str, Row] = {}
-    for shard in evidence.header.get("shards") or [{"shard": evidence.target.shard, "drawn": counts["calls"]}]:
+    for shard in evidence.header.get("shards") or [{"shard": evidence.target.shard, "drawn": evidence.drawn.called}]:
         target = Target(shard=shard["shard"])
         own = (row for number, row in enumerate(rows) if target.has_in_shard(number))
         called = (row for row in own if find_forbidding(evidence.header, row) is None)
@@ -73,8 +72,7 @@ def _find_unknown(evidence: Evidence, called: Mapping[str, Row], held: set[str])
 
     It holds the first failure of each kind. So an unknown row comes after one that is held and is about the same rule.
     """
-    counts = evidence.footer.get("drawn", {})
-    if counts.get("failures", 0) + counts.get("waived", 0) == len(held):
+    if evidence.drawn.failed + evidence.drawn.waived == len(held):
         return set()
     unknown: set[str] = set()
     rules: set[str] = set()

@@ -11,6 +11,7 @@ from ..evidence.drawn import plan_of_run
 from ..evidence.results import Evidence, Target
 from ..model import BAD, WAIVED, Claims, Result, Verdict
 from ..model.cases import given_keys
+from ..model.results import RightAlone
 from ..model.verdicts import SEVERITIES, Severity
 from ..plan.memory import volume_of
 from ..plan.rows import Plan, Row, drawn_number
@@ -105,11 +106,25 @@ class Failures:
         return "failures" if alive else "failures, all waived"
 
 
-def shown_lines(case: str, every_line: bool) -> list[str]:
-    """Return the lines of a drawn case to show. One that fails as a sequence only may have a thousand."""
-    lines = case.rstrip().split("\n")
+def shown_lines(row: Row, result: Result, every_line: bool) -> list[str]:
+    """Return the smallest case of a drawn row, after a line that says what went right alone.
+
+    A case that fails as a sequence only may have a thousand lines.
+    """
+    lines = _describe_right_alone(row, result.right_alone) if result.right_alone else []
+    lines += (result.smallest_case or "").splitlines()
     more = 0 if every_line else len(lines) - _MAX_CASE_LINES
     return lines if more <= 0 else [*lines[:-more], f"# and {more} more lines; --verbose shows them"]
+
+
+def _describe_right_alone(row: Row, right_alone: RightAlone) -> list[str]:
+    reason = "the calls before it, which the same run makes again"
+    if right_alone.startswith("step"):
+        reason = "the steps before it"
+    elif row.case.concurrent > 1:
+        reason = "which thread comes first, or on calls before it"
+    subject = "was not called again; others that fail so went" if right_alone.endswith("of its kind") else "went"
+    return [f"# {subject} right alone: it depends on {reason}"]
 
 
 def group_by_kind(rows: Iterable[Failed], conclusion: Conclusion) -> list[tuple[FailureKind, list[Failed]]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,6 @@ from ..model.types import WIDTH
 from ..plan.memory import answer_limit, dims_error, size_of
 from ..plan.rows import Plan, Row, drawn_number
 from ..plan.steps import RowStep
-from ..run.confirm import tell_right_alone
 from ..run.judge import deciding_step, judge_step
 from ..system.progress import track
 from .blame import Blamer
@@ -108,13 +106,13 @@ def _contradict_row(row: Row, result: Result, claims: Claims, isolation: str) ->
         yield f"{row.id}: fails without a diagnosis"
     elif result.diagnosis is not None and not failed:
         yield f"{row.id}: has the diagnosis {result.diagnosis!r} and fails nowhere"
-    if wrong := _misfit_of_case(row, result, failed, isolation):
+    if wrong := _misfit_of_failure(row, result, failed, isolation):
         yield f"{row.id}: {wrong}"
 
 
 def _misfit_of(row: Row, result: Result) -> str | None:
     """Say what is wrong with the number of the outcomes, or with the contents beside them; None if nothing is."""
-    outcomes, content, kept = result.outcomes, result.content, 1 if row.case.generated else len(row.case.steps)
+    outcomes, content, kept = result.outcomes, result.digests, 1 if row.case.generated else len(row.case.steps)
     if not 0 <= result.step < (len(row.case.steps) if kept == len(outcomes) else len(outcomes)):
         return f"is decided by step {result.step + 1} of {len(outcomes)}"
     if result.outcome.kind == "none":
@@ -131,19 +129,15 @@ def _misfit_of(row: Row, result: Result) -> str | None:
     return None
 
 
-def _misfit_of_case(row: Row, result: Result, failed: bool, isolation: str) -> str | None:
-    """Say what is wrong with the text of the smallest case, by which a failure is blamed; None if nothing is."""
-    if result.case is None:
-        return None
-    if not failed:
-        return "has a case and fails nowhere"
-    case = result.case
-    for words in product((True, False), repeat=3):
-        case = case.removeprefix(tell_right_alone(row, *words))
-    if drawn_number(row.id):
-        return None if case.startswith("  - id: ") else "has a case of another form"
-    can_be = isolation != "row" and not result.ends_process
-    return None if can_be and not case else "has the case of a drawn row, or went right alone where none is called so"
+def _misfit_of_failure(row: Row, result: Result, failed: bool, isolation: str) -> str | None:
+    """Say what is wrong with the facts by which a failure is blamed; None if nothing is."""
+    is_drawn = drawn_number(row.id) is not None
+    if not failed and (result.smallest_case or result.right_alone):
+        return "has a smallest case or went right alone, and fails nowhere"
+    if result.smallest_case is not None and not (is_drawn and result.smallest_case.startswith("  - id: ")):
+        return "has a smallest case that no run writes"
+    was_called_again = is_drawn or (isolation != "row" and not result.ends_process)
+    return None if was_called_again or not result.right_alone else "went right alone, where no row is called again"
 
 
 def _is_too_large(outcome: Outcome, src: tuple[int, ...]) -> bool:
@@ -171,7 +165,7 @@ def _contradict_waiver(row: Row, result: Result, header: Mapping[str, Any], blam
 
 def _judge_again(row: Row, result: Result, claims: Claims) -> dict[str, list[Verdict]]:
     unclaimed = claims.find_unclaimed(row.facets)
-    contents = result.content or [None] * len(result.outcomes)
+    contents = result.digests or [None] * len(result.outcomes)
     steps = [row.step(result.step)] if row.case.generated else row.steps
     judged = [
         judge_step(step, _with_data(step, outcome, content), unclaimed)

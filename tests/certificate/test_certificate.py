@@ -373,20 +373,26 @@ def test_a_page_shows_the_level_that_its_command_prints(
     ("tester", "audit", "says"),
     [
         ("Mine", None, "Tested by Mine; nobody else is shown to have run it again."),
-        ("Mine", {"by": "Mine"}, "Tester and issuer are the same, Mine: nobody else ran it again."),
-        ("Mine", {"by": "Lab"}, "Tested by Mine, and run again by Lab."),
-        (None, {"by": None}, "Tested by somebody who gave no name, and run again by somebody who gave no name, and"),
+        ("Mine", {"issuer": "Mine"}, "Tester and issuer are the same, Mine: nobody else ran it again."),
+        ("Mine", {"issuer": "Lab"}, "Tested by Mine, and run again by Lab."),
+        (
+            None,
+            {"issuer": None},
+            "Tested by somebody who gave no name, and run again by somebody who gave no name, and",
+        ),
     ],
 )
 def test_a_page_begins_with_who_tested_and_who_ran_it_again(
     lab: Lab, cli: Cli, tester: str | None, audit: Json | None, says: str
 ) -> None:
     lab.forget_the_challenge()
-    rewrite(lab.folder / RESULTS, lambda records: records[0].update(by=tester) if tester else records[0].pop("by"))
+    rewrite(
+        lab.folder / RESULTS, lambda records: records[0].update(tester=tester) if tester else records[0].pop("tester")
+    )
     lab.make_statement()
     lab.command("report", lab.folder)
     if audit:
-        lab.audit(audit["by"])
+        lab.audit(audit["issuer"])
     cli("publish", lab.as_site(), "--suite", lab.suite).expect(0)
     for page in (lab.folder / PAGE, lab.home / "register.html"):
         assert re.findall(r"</h1>\s*<p>(.*?)</p>", page.read_text())[0].startswith(says)
@@ -575,10 +581,10 @@ REFUSED: dict[str, tuple[Callable[[Lab], object], str, int, str]] = {
     # what is wrong: (how it is made, the command, the exit code, what is said)
     "another adapter": (
         other_adapter, "certify --challenge", 1,
-        "commitment.json: what is tested differs from it in backend.adapter, called_as; restore that"),
+        "commitment.json: what is tested differs from it in backend.digest, adapter; restore that"),
     "other claims": (
         lambda lab: other_adapter(lab, '"chain", '), "certify --challenge", 1,
-        "from it in backend.adapter, called_as, claims.not_claimed; restore that"),
+        "from it in backend.digest, adapter, claims.not_claimed; restore that"),
     "a challenge that has expired": (
         lambda lab: lab.change_challenge(expires=in_days(-1)), "certify --challenge", 1, "before the run began"),
     "a later challenge": (

@@ -206,7 +206,7 @@ def run_one_type(records: Records) -> None:
     for record in records[1:-1]:
         if "-f16" in record["row"]:
             record |= {"verdicts": dict.fromkeys(record["verdicts"], "not run"), "outcomes": [IDLE[0].to_json()]}
-            record.pop("content", None)
+            record.pop("digests", None)
     recount(records)
 
 
@@ -220,8 +220,8 @@ def drop_row(records: Records) -> None:
 
 
 def swap_content(records: Records) -> None:
-    one, two = [each for each in records[1:-1] if each.get("content")][:2]
-    one["content"], two["content"] = two["content"], one["content"]
+    one, two = [each for each in records[1:-1] if each.get("digests")][:2]
+    one["digests"], two["digests"] = two["digests"], one["digests"]
 
 
 def replace_challenge(lab: Lab) -> None:
@@ -263,10 +263,10 @@ OTHERWISE: dict[str, Callable[[Json], object]] = {
     "calls a pass a failure": lambda s: s["predicate"].update(result="FAILED"),
     "names another operation": put_own("operations", ["StaticReshape", "Reshape-1"]),
     "leaves nothing out": put_own("notClaimed", []),
-    "names another backend": put_own("backend", {"name": "other", "version": "1", "adapter": None}),
+    "names another backend": put_own("backend", {"name": "other", "version": "1", "digest": None}),
     "names another version": lambda s: s["predicate"][EXTENSION]["backend"].update(version="99"),
     "names another suite version": put_own("version", "99.0 certified by ISO"),
-    "names another tester": put_own("by", "Somebody Else"),
+    "names another tester": put_own("tester", "Somebody Else"),
     "names another machine": put_own("environment", "Linux, a better one"),
     "sums up otherwise": put_own("summary", ["the whole target conforms", "conforms to everything"]),
     "began at another time": put_own("started", "2026-11-01T00:00:00+00:00"),
@@ -289,8 +289,8 @@ AUDITS: dict[str, Callable[[Json], object]] = {
 COMMITTED = {
     "files": {"lib.so": "0" * 64},
     "claims": {"operations": [], "not_claimed": [], "answers_special_zero": False},
-    "backend": {"name": "other", "version": "1", "adapter": None},
-    "called_as": "./mine.py:Other",
+    "backend": {"name": "other", "version": "1", "digest": None},
+    "adapter": "./mine.py:Other",
     "suite": "0" * 64,
 }
 ATTACKS: dict[str, Attack] = {

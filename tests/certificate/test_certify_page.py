@@ -39,4 +39,4 @@ def test_the_conversation_of_vendor_and_issuer_can_be_pasted(tmp_path: Path) -> 
     assert done.returncode == 0, done.stderr
     assert "not shown" not in done.stdout
     (entry,) = json.loads((tmp_path / "site" / "register.json").read_text())
-    assert (entry["level"], entry["by"], entry["issuer"]) == ("re-run", "vendor@example.com", "issuer@example.com")
+    assert (entry["level"], entry["tester"], entry["issuer"]) == ("re-run", "vendor@example.com", "issuer@example.com")

@@ -11,7 +11,7 @@ def sentences(said: CommandOutput) -> dict[str, str]:
 
 
 def words(said: CommandOutput) -> set[str]:
-    return {standing["verdict"] for standing in said.data["standings"]}
+    return {standing["standing"] for standing in said.data["standings"]}
 
 
 def never_conforms(said: CommandOutput) -> None:

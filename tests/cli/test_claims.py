@@ -24,7 +24,7 @@ def test_a_type_not_claimed_is_in_no_sentence_count_or_statement(command: Comman
         assert re.search(r"^conforms to \S+ for f32 .*; not claimed: type:bf16, type:f16;", sentence)
     for standing in said.data["standings"]:
         if standing["type"] != "f32":
-            assert (standing["verdict"], standing["counts"], standing["left_out"]) == ("not claimed", {}, {})
+            assert (standing["standing"], standing["counts"], standing["not_counted"]) == ("not claimed", {}, {})
             assert not standing["tests"] + sum(standing["blames"].values())
     assert said.data["verdicts"]["fail"] == 0
     assert said.data["failures"] == []
@@ -148,7 +148,7 @@ def test_a_limit_of_rank_leaves_out_every_call_past_it(reporting: Command) -> No
 def test_no_call_past_a_limit_is_drawn(command: Command) -> None:
     """Number 271 declares dst with 13 dims."""
     said = command.run(f"{__name__}:TwelveDims", "--drawn-rows", "272", "--json").expect(0)
-    assert read(command.out / "results.jsonl").footer["drawn"] == {"calls": 272, "failures": 0}, said
+    assert read(command.out / "results.jsonl").footer["drawn"] == {"called": 272, "failed": 0}, said
 
 
 @pytest.mark.parametrize("demand", ["rank:2", "rank:3"])

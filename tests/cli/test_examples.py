@@ -116,7 +116,7 @@ def test_the_reference_conforms_to_all_but_the_dialect(
     part = ["--operation", "StaticReshape", "--type", "f32"]
     words = ["run", "reference", "--suite", DIALECT, *part, "--json", "--out", tmp_path]
     standings = cli(*words).expect(1).data["standings"]
-    assert {s["document"] for s in standings if s["verdict"] != "conforms"} == {"acme-2026"}
+    assert {s["document"] for s in standings if s["standing"] != "conforms"} == {"acme-2026"}
     rows = {result.row: result for result in read(tmp_path / "results.jsonl").results}
     assert rows["acme-rejects-seven-entries[StaticReshape-f32]"].verdicts["acme-2026"] == "fail"
     assert rows["acme-rejects-seven-entries[StaticReshape-f32]"].verdicts["static-graph-v0.9"] == "pass"

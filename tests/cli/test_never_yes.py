@@ -43,7 +43,7 @@ def test_all_left_out_and_unsupported_shows_nothing(command: Command, monkeypatc
     monkeypatch.setattr(miniatures.Refuses, "claims", Claims(miniatures.ALL, ("type:f32", "type:f16")))
     said = command.run(mini("Refuses"), "--json").expect(1)
     never_conforms(said)
-    assert {s["type"]: s["verdict"] for s in said.data["standings"]} == {
+    assert {s["type"]: s["standing"] for s in said.data["standings"]} == {
         "bf16": "does not conform", "f16": "not claimed", "f32": "not claimed",
     }  # fmt: skip
 
@@ -75,7 +75,7 @@ def test_a_left_out_call_with_no_answer_or_another_type(
     """It is not claimed."""
     monkeypatch.setattr(miniatures.LeavesOut, "instead", instead)
     said = command.run(mini("LeavesOut"), "--json").expect(0)
-    assert sum(each["left_out"].get("not claimed", 0) for each in said.data["standings"]) == 24
+    assert sum(each["not_counted"].get("not claimed", 0) for each in said.data["standings"]) == 24
     for sentence in sentences(said).values():
         assert "not claimed: layout:reversed" in sentence
     assert not any("every row of it is right" in note for note in said.data["notes"])
@@ -125,7 +125,7 @@ def test_errors_of_the_adapter_are_counted_beside_failures(command: Command, mon
 def test_what_is_left_out_and_works_is_said(command: Command) -> None:
     said = command.run(mini("LeavesOut"), "--json").expect(0)
     assert "not claimed, and every row of it is right: layout:reversed" in said.data["notes"]
-    assert said.data["standings"][0]["left_out"] == {"pass": 1}, "nor does it count among what is required"
+    assert said.data["standings"][0]["not_counted"] == {"pass": 1}, "nor does it count among what is required"
 
 
 def test_what_is_claimed_and_unsupported_fails(command: Command) -> None:

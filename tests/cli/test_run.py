@@ -252,7 +252,7 @@ def test_a_type_that_no_document_lists_is_noted_if_it_fails(command: Command, mo
     assert (said.code, {s["type"] for s in said.data["standings"]}) == (0, TYPES), said
     monkeypatch.setattr(miniatures.Bent, "bent", lambda self, a, src, _: a * 0 if src.type == "f64" else a)
     said = command.run(mini("Bent"), "--json").expect(0)
-    assert {s["type"]: s["verdict"] for s in said.data["standings"]} == dict.fromkeys(TYPES, "conforms")
+    assert {s["type"]: s["standing"] for s in said.data["standings"]} == dict.fromkeys(TYPES, "conforms")
     assert any(
         note.startswith("not counted: ") and "in f64, which the documents do not list" in note
         for note in said.data["notes"]

@@ -88,7 +88,7 @@ def write(path: Path, backend: str = "it", rows: list[str] = ROWS, close: bool =
     writer = Writer(path, header)
     for row in rows:
         outcomes = (Outcome("tensor", "f32", (2,)),)
-        writer.row(Result(row, {"static-oneapi": "pass"}, outcomes, content=("0123456789abcdef",)))
+        writer.row(Result(row, {"static-oneapi": "pass"}, outcomes, digests=("0123456789abcdef",)))
     if close:
         writer.close(1.0, (), {"Planted": 3})
     else:

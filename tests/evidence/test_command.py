@@ -35,12 +35,12 @@ def test_a_command_names_the_suite_of_its_run(folders: dict[str, str], suite: li
         (Target(types=("f32", "f16"), large=True), ["--type", "f32", "--type", "f16", "--large", "--drawn-rows", "7"]),
         (Target(shard="1/3"), ["--shard", "1/3", "--drawn-rows", "7"]),
         (Target(require=("chain", "bf16")), ["--require", "chain", "--require", "bf16", "--drawn-rows", "7"]),
-        (Target(select="infer", lf="out"), ["--last-failed", "out", "-k", "infer"]),
+        (Target(select="infer", last_failed="out"), ["--last-failed", "out", "-k", "infer"]),
         (Target(select="--quick"), ["--quick"]),
     ],
 )
 def test_a_run_is_made_again_with_the_same_part_of_the_suite(target: Target, words: list[str]) -> None:
-    header = {"backend": {"adapter": "numpy"}, "target": target.to_json(), "drawn": {"seed": 0, "calls": 7}}
+    header = {"backend": {"adapter": "numpy"}, "target": target.to_json(), "drawn": {"seed": 0, "rows": 7}}
     assert again_words(header) == ["conformance", "run", "numpy", *words]
 
 

@@ -34,14 +34,20 @@ from .readers import FLUSHES, ODD, READERS, WAIVER, read_by, remove, run_once, v
 # ── every reader judges again ─────────────────────────────────────────────────────────────────────
 def zero_contents(records: Records) -> None:
     for record in records[1:-1]:
-        if "content" in record:
-            record["content"] = ["0" * 16 for _ in record["content"]]
+        if "digests" in record:
+            record["digests"] = ["0" * 16 for _ in record["digests"]]
+
+
+def note(records: Records, **notes: str) -> None:
+    """Add notes to the rows that failed."""
+    for record in records[1:-1]:
+        record.update(notes if "diagnosis" in record else {})
 
 
 def say_right_alone(records: Records) -> None:
-    for record in records[1:-1]:
-        if "diagnosis" in record:
-            record["case"] = "# went right alone in a fresh process: it depends on nothing\n"
+    """Say so of a run in which no row was called again."""
+    records[0]["isolation"] = "row"
+    note(records, right_alone="row")
 
 
 REWRITTEN: dict[str, tuple[str, Callable[[Records], object], str]] = {
@@ -50,7 +56,10 @@ REWRITTEN: dict[str, tuple[str, Callable[[Records], object], str]] = {
         FLUSHES, lambda records: [change(records) for change in (flatter, recount)],
         r"pass in static-[\w.-]+, where “\w+” makes it (observed|fail)",
     ),
-    "what a failure is blamed on": (FLUSHES, say_right_alone, "has the case of a drawn row, or went right alone where"),
+    "the smallest case of a failure": (
+        FLUSHES, lambda records: note(records, smallest_case="  - id: it\n"), "has a smallest case that no run writes"
+    ),
+    "that a row went right alone": (FLUSHES, say_right_alone, "went right alone, where no row is called again"),
     "the content of the answers": ("reference", zero_contents, "pass in static-"),
 }  # fmt: skip
 
@@ -76,7 +85,7 @@ def test_evidence_of_an_older_format_is_not_called_damaged(command: Command, rea
 
 
 def test_a_row_with_right_dims_and_no_content_is_refused(command: Command) -> None:
-    rewrite(run_once(command), remove("content"))
+    rewrite(run_once(command), remove("digests"))
     verify(command).expect(1, out="a step that came to “tensor” has the content None")
 
 
@@ -242,10 +251,10 @@ def test_a_footer_that_was_edited_is_refused(command: Command, what: str) -> Non
     verify(command).expect(1, out="the footer is not as it was written; the file was changed")
 
 
-@pytest.mark.parametrize("asked", [None, {"seed": 0, "calls": 20}])
+@pytest.mark.parametrize("asked", [None, {"seed": 0, "rows": 20}])
 def test_drawn_rows_that_nobody_asked_for_are_not_counted(command: Command, asked: dict[str, int] | None) -> None:
     def count(records: Records) -> None:
-        records[-1]["drawn"] = {"calls": 30, "failures": 0}
+        records[-1]["drawn"] = {"called": 30, "failed": 0}
         records[0].update({"drawn": asked} if asked else {})
 
     rewrite(run_once(command), count)

@@ -47,7 +47,7 @@ SPOILT: dict[str, tuple[Callable[[Lines, Lines], Lines], str]] = {
     "a header alone": (lambda lines, other: lines[:1], "has no footer"),
     "no header": (lambda lines, other: lines[1:], ":1: is no header"),
     "an older format": (
-        replace(b"results-4", b"results-1", 0),
+        replace(b"results-5", b"results-1", 0),
         ':1: is in the format "reshape-conformance-results-1", as the suite "'),
     "a line cut off": (lambda lines, other: [*lines[:3], lines[3][:40]], ":4: the line is cut off"),
     "the footer cut off": (lambda lines, other: [*lines[:-1], lines[-1][:-1]], ":10: the line is cut off"),
@@ -177,11 +177,11 @@ def test_rows_that_were_not_called_are_written_as_any_others(tmp_path: Path) -> 
 
 
 def test_a_result_with_every_fact_is_read_as_it_was_written() -> None:
-    answered = Outcome("tensor", "f32", (2,), faults=("src changed",), shares=True)
+    answered = Outcome("tensor", "f32", (2,), side_effects=("src changed",), shares_src=True)
     rejected = Outcome("rejected", stage="run", message="no")
     result = Result(
         "row", {"d": "fail"}, (answered, rejected), 1, "wrong bits", "the first element", ("0" * 16, None), 3, True,
-        "- id: x", DifferingElements(1, (0,), ("00",)),
+        "- id: x", "step", DifferingElements(1, (0,), ("00",)),
     )  # fmt: skip
     record = json.loads(json.dumps(result.to_json()))
     assert first_mismatch(record, RESULT_FORM) is None

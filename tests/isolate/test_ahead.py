@@ -142,7 +142,7 @@ CHANGES = {
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_change_of_src_fails_its_own_row(tmp_path: Path, rows: list[Row], fresh: Fresh, change: str) -> None:
     results = run_ahead(fresh, acts(tmp_path, CHANGES[change], running="src.type == 'bf16'"), rows)
-    changed = [result.row for result in results if result.outcome.faults]
+    changed = [result.row for result in results if result.outcome.side_effects]
     assert changed == [row.id for row in rows if row.type == "bf16"] != []
 
 

@@ -82,7 +82,7 @@ def test_the_place_of_an_answer_in_shared_memory(after: int | None, more: int) -
 @pytest.mark.parametrize(("said", "shares"), [("true", True), ("false", False), ("1", False), ('"true"', False)])
 def test_lengths_as_text_and_the_flag_shares(said: str, shares: bool) -> None:
     answer = outcome(remote(f'result:{{"dims": ["3", 2], "shares": {said}}}'))
-    assert (answer.kind, answer.dims, answer.shares) == ("tensor", (3, 2), shares)
+    assert (answer.kind, answer.dims, answer.shares_src) == ("tensor", (3, 2), shares)
 
 
 def test_an_interrupt_while_a_call_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,7 +118,7 @@ def test_large_tensors_without_shared_memory(fault: str, share: bool) -> None:
     backend, volume = remote(fault, share=share), 3 * SHARED_FROM
     for shape in ((3, SHARED_FROM), (SHARED_FROM, 3)):
         answer = outcome(backend, src=(volume,), shape=shape)
-        assert (answer.kind, answer.dims, answer.faults) == ("tensor", shape, ())
+        assert (answer.kind, answer.dims, answer.side_effects) == ("tensor", shape, ())
         assert answer.data == task((volume,)).src.elements
 
 
@@ -130,7 +130,7 @@ def test_programs_that_close_one_at_a_time() -> None:
 
 
 def test_a_changed_input_and_wrong_dims() -> None:
-    assert outcome(remote("changed-input")).faults == ("src changed",)
+    assert outcome(remote("changed-input")).side_effects == ("src changed",)
     assert outcome(remote("wrong-dims")).dims == (2, 3)
 
 

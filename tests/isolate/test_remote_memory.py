@@ -88,8 +88,8 @@ def test_deeds_in_memory_of_another_process(tmp_path: Path, fresh: Fresh, deed: 
 
     def seen(result: Result) -> tuple[object, ...]:
         outcome = result.outcome
-        shares = outcome.shares and 0 not in (outcome.dims or ())
-        return result.row, result.verdicts, result.diagnosis, shares, outcome.kind, outcome.faults, result.step
+        shares = outcome.shares_src and 0 not in (outcome.dims or ())
+        return result.row, result.verdicts, result.diagnosis, shares, outcome.kind, outcome.side_effects, result.step
 
     assert [seen(result) for result in there] == [seen(result) for result in here]
     assert any("fail" in result.verdicts.values() for result in here) == (deed not in INNOCENT)

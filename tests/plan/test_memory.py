@@ -206,7 +206,7 @@ def test_a_write_into_a_gap_fails(plan: Plan, tmp_path: Path) -> None:
 def test_src_may_change_only_in_place(plan: Plan) -> None:
     """The next call has its memory back."""
     assert judge(row(plan, "flattens"), scribbling(GUARD)) == ({"fail"}, "src changed")
-    assert run_row(row(plan, "flattens"), scribbling(GUARD)).outcome.faults == ("src changed",)
+    assert run_row(row(plan, "flattens"), scribbling(GUARD)).outcome.side_effects == ("src changed",)
     one = row(plan, "over-itself")
     assert judge(one, scribbling(GUARD)) == ({"pass"}, None)
     assert not one.steps[0].src.touched
@@ -258,7 +258,7 @@ def test_sharing_memory_with_src_passes(plan: Plan, how: str) -> None:
 
     done = run_row(row(plan, "flattens"), Shares())
     assert set(done.verdicts.values()) == {"pass"}
-    assert done.outcome.shares == shares
+    assert done.outcome.shares_src == shares
 
 
 def test_an_answer_that_changes_later_fails(plan: Plan) -> None:

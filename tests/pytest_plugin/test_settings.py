@@ -245,9 +245,9 @@ def test_a_drawn_row_that_fails(here: Path) -> None:
     done.says("- id: rejected-a-legal-call-zero-copies", "- id: wrong-dims-zero-copies")
     assert done.code != 0
     evidence = read(here / "out" / "results.jsonl")
-    assert evidence.header["drawn"] == {"seed": 0, "calls": 60}
-    assert evidence.footer["drawn"]["failures"] > 0
-    assert [result.row for result in evidence.results if result.case is not None]
+    assert evidence.header["drawn"] == {"seed": 0, "rows": 60}
+    assert evidence.drawn.failed > 0
+    assert [result.row for result in evidence.results if result.smallest_case is not None]
 
 
 def test_a_part_of_a_session_draws_none(here: Path) -> None:

@@ -335,7 +335,7 @@ class DrawnCalls(NamedTuple):
     """A run as it calls drawn rows: those that fail, and how many it calls."""
 
     failing: tuple[int, ...]
-    calls: int = DRAWN.calls
+    calls: int = DRAWN.rows
     kept: int = 99
     """The number of failures that the evidence holds; the others are of kinds that it has."""
     not_claimed: tuple[str, ...] = ()
@@ -349,7 +349,7 @@ def drawn_run(plan: Plan, folder: Path, calls: DrawnCalls) -> Evidence:
     outcome = (Outcome("tensor", "f32", (7,)),)
     failed = [each._replace(outcomes=outcome, diagnosis="wrong dims", detail="it was") for each in results]
     evidence = finish_run(plan, Right(), folder, drawn=DRAWN.to_json(), claims=claims.to_json()).evidence
-    footer = {**evidence.footer, "drawn": {"calls": calls.calls, "failures": len(failed)}}
+    footer = {**evidence.footer, "drawn": {"called": calls.calls, "failed": len(failed)}}
     return replace(evidence, results=(*evidence.results, *failed[: calls.kept]), footer=footer)
 
 
@@ -395,7 +395,7 @@ def test_a_run_without_drawn_rows_differs_by_that_alone(plan: Plan, tmp_path: Pa
     old = finish_run(plan, Right(), tmp_path, drawn=DRAWN.to_json()).evidence
     new = replace(old, header={name: value for name, value in old.header.items() if name != "drawn"})
     seen = [each[1:] for each in difference(old, new, plan).pinned]
-    assert seen == [("drawn · seed", str(DRAWN.seed), "nothing"), ("drawn · calls", str(DRAWN.calls), "nothing")]
+    assert seen == [("drawn · seed", str(DRAWN.seed), "nothing"), ("drawn · rows", str(DRAWN.rows), "nothing")]
 
 
 def test_a_run_of_all_is_not_said_to_be_of_none(plan: Plan, tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ FLAKY = Outcome("crash", message="signal 11 (flaky: not alone in a fresh process
 def test_a_row_that_fails_alone_comes_before_one_that_does_not(run: FinishedRun) -> None:
     (row, result), (other, _), *_ = group_failures(run.plan, run.evidence, run.conclusion).kinds[0].members
     conclusion = replace(run.conclusion, blames=dict.fromkeys((row.id, other.id), run.conclusion.blames[row.id]))
-    for after in (result._replace(outcomes=(FLAKY,)), result._replace(case="# went right alone\n")):
+    for after in (result._replace(outcomes=(FLAKY,)), result._replace(right_alone="row")):
         ((_, order),) = group_by_kind([(row, after), (other, result)], conclusion)
         assert [each[0] for each in order] == [other, row]
 
@@ -129,7 +129,7 @@ def test_no_command_is_shown_for_a_row_that_may_go_right_alone(
 
 def test_a_page_shows_the_beginning_of_a_long_case(tmp_path: Path) -> None:
     def lengthen(results: list[Result]) -> list[Result]:
-        return [each._replace(case="# it\n" * 1000) if each.is_failure else each for each in results]
+        return [each._replace(smallest_case="# it\n" * 1000) if each.is_failure else each for each in results]
 
     run = finish_run(plan_as_bundled(tmp_path, CASES), Wrong(), tmp_path / "out", lengthen)
     (entry, *_) = next(collect_failures(run, {}, IN_FULL)).full
@@ -170,7 +170,7 @@ def test_a_long_drawn_case_is_cut_on_the_terminal(
     run: FinishedRun, tmp_path: Path, capsys: pytest.CaptureFixture[str], every_row: bool, steps: int, more: str
 ) -> None:
     case = "\n".join(["- id: long", "  steps:", *["    - {}"] * 100, ""])
-    results = tuple(result._replace(case=case) for result in run.evidence.results)
+    results = tuple(result._replace(smallest_case=case) for result in run.evidence.results)
     show(run.plan, replace(run.evidence, results=results), run.conclusion, tmp_path, every_row)
     first = capsys.readouterr().out.partition("- id: long\n")[2].partition("- id: long\n")[0]
     assert first.count("    - {}") == steps

@@ -186,10 +186,10 @@ VERDICTS_OF: list[tuple[str, list[dict[str, Any]], int, tuple[str, ...], str, st
     ("turns", [{"kind": "rejected", "holds": "src"}], 0, (), *IMPOSSIBLE),
     ("turns", [{"kind": "none", "holds": "src"}], 0, (), *IMPOSSIBLE),
     ("turns", [TURNED, TURNED], 0, (), *IMPOSSIBLE),
-    ("turns", [{**TURNED, "faults": ["src changed"]}], 0, ("type:f32",), *FAILS),
+    ("turns", [{**TURNED, "side_effects": ["src changed"]}], 0, ("type:f32",), *FAILS),
     ("turns", [REFUSED], 0, (), *FAILS),
     ("turns", [REFUSED], 0, ("type:f32",), "not claimed", ""),
-    ("turns", [{**REFUSED, "faults": ["src changed"]}], 0, ("type:f32",), *FAILS),
+    ("turns", [{**REFUSED, "side_effects": ["src changed"]}], 0, ("type:f32",), *FAILS),
     ("turns", [{"kind": "unsupported"}], 0, (), *FAILS),
     ("turns", [{"kind": "unsupported"}], 0, ("type:f32",), "not claimed", ""),
     ("turns", [{"kind": "crash"}], 0, ("type:f32",), *FAILS),
@@ -259,7 +259,7 @@ def test_a_failure_in_one_document_alone_has_a_diagnosis_too(plan: Plan) -> None
     row = next(row for row in plan.rows if row.case.id == "zero-beside-infer" and "static-oneapi" in row.documents)
     verdicts: dict[str, Verdict] = dict.fromkeys(row.documents, "fail")
     verdicts["static-oneapi"] = "observed"
-    result = Result(row.id, verdicts, (Outcome("tensor", row.type, (0, 3)),), content=(row.steps[0].src.digest,))
+    result = Result(row.id, verdicts, (Outcome("tensor", row.type, (0, 3)),), digests=(row.steps[0].src.digest,))
     header = {"claims": {"operations": [row.operation]}}
     assert list_contradictions(plan, row, {row.id: result}, header) == [f"{row.id}: fails without a diagnosis"]
     assert not list_contradictions(plan, row, {row.id: result._replace(diagnosis="answered")}, header)

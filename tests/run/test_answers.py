@@ -72,7 +72,7 @@ class Twisted(Bent):
 
 
 def without_sharing(result: Result) -> Result:
-    return result._replace(outcomes=tuple(outcome._replace(shares=False) for outcome in result.outcomes))
+    return result._replace(outcomes=tuple(outcome._replace(shares_src=False) for outcome in result.outcomes))
 
 
 @pytest.mark.parametrize("way", WAYS)

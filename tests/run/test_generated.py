@@ -48,7 +48,7 @@ def result(one: Row, *counts: int, dies: bool = False) -> Result:
 def test_a_row_of_many_steps_passes_with_one_outcome() -> None:
     done = result(row())
     assert set(done.verdicts.values()) == {"pass"}
-    assert (len(done.outcomes), len(done.content), done.step) == (1, 1, 0)
+    assert (len(done.outcomes), len(done.digests), done.step) == (1, 1, 0)
 
 
 @pytest.mark.parametrize("dies", [False, True])

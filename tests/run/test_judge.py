@@ -71,7 +71,9 @@ def test_each_cell_gives_the_verdict_of_the_design(outcome: OutcomeKind, kind: C
 
 @pytest.mark.parametrize(("outcome", "kind", "unclaimed"), CELLS)
 def test_a_call_that_changed_memory_fails_with_any_answer(outcome: OutcomeKind, kind: Column, unclaimed: bool) -> None:
-    judgement = given(OUTCOMES[outcome]._replace(faults=("src changed", "shape changed")), MEANINGS[kind], unclaimed)
+    judgement = given(
+        OUTCOMES[outcome]._replace(side_effects=("src changed", "shape changed")), MEANINGS[kind], unclaimed
+    )
     assert judgement.verdict == "fail"
     assert told(judgement.diagnosis).name == "src changed"
     assert "shape changed" in told(judgement.diagnosis).text

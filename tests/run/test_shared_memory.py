@@ -60,7 +60,7 @@ class WithoutBf16(Noting):
 def test_who_rejects_at_compile_changes_no_shape() -> None:
     run_row(row_of(PLACED), Noting())  # leaves its last shape in the memory
     result = run_row(row_of(PLACED.replace("f32", "bf16")), WithoutBf16())
-    assert [(outcome.kind, outcome.faults) for outcome in result.outcomes] == [("rejected", ())] * 4
+    assert [(outcome.kind, outcome.side_effects) for outcome in result.outcomes] == [("rejected", ())] * 4
 
 
 def test_shapes_of_other_cases_have_their_own_memory() -> None:

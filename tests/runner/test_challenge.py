@@ -135,12 +135,12 @@ def test_answers_prepared_for_another_nonce_are_refused(tmp_path: Path, evidence
     """The rows have the contents of another nonce: their digests are not those that are due."""
     path = tmp_path / RESULTS
     path.write_bytes(evidence_under_nonce)
-    old = {result.row: result.content for result in run_under(PLAN, "reference", tmp_path / "public").results}
+    old = {result.row: result.digests for result in run_under(PLAN, "reference", tmp_path / "public").results}
 
     def put_old_contents(records: Records) -> None:
         for record in records[1:-1]:
             if any(old.get(record["row"], ())):
-                record["content"] = list(old[record["row"]])
+                record["digests"] = list(old[record["row"]])
 
     rewrite(path, put_old_contents)
     with pytest.raises(InvalidEvidence, match="makes it fail"):

@@ -33,6 +33,7 @@ from conformance.runner.drawn_run import DrawnRun
 from conformance.runner.fresh_calls import FreshCalls
 from conformance.runner.run_suite import RunRequest, check_backend, run_suite
 from conformance.verdict.conclude import conclude_evidence
+from conformance.verdict.failure_kinds import shown_lines
 from conformance.verdict.rejudge import read_and_judge
 
 from .. import builders
@@ -107,8 +108,8 @@ def test_a_drawn_row_is_called_by_its_name(cli: builders.Cli, tmp_path: Path) ->
 
 
 def test_rows_that_pass_are_only_counted(passing: PassingRun, tmp_path: Path) -> None:
-    assert passing.evidence.header["drawn"] == {"seed": 0, "calls": 60}
-    assert passing.evidence.footer["drawn"] == {"calls": 60, "failures": 0}
+    assert passing.evidence.header["drawn"] == {"seed": 0, "rows": 60}
+    assert passing.evidence.footer["drawn"] == {"called": 60, "failed": 0}
     assert len(passing.evidence.results) == len(PLAN.rows)
     none = run_suite(RunRequest("reference", replace(PLAN, rows=PLAN.rows[:1]), Target()), lambda name: tmp_path)
     assert "drawn" not in none.header
@@ -118,9 +119,9 @@ def test_rows_that_pass_are_only_counted(passing: PassingRun, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("forged", "why"),
     [
-        ({"drawn": {"seed": 0, "calls": 1, "quick": True}}, 'unknown key "quick"'),
-        ({"drawn": {"seed": 7, "calls": 1}}, "another seed than 0"),
-        ({"drawn": {"seed": 0, "calls": 0}}, "more drawn rows"),
+        ({"drawn": {"seed": 0, "rows": 1, "quick": True}}, 'unknown key "quick"'),
+        ({"drawn": {"seed": 7, "rows": 1}}, "another seed than 0"),
+        ({"drawn": {"seed": 0, "rows": 0}}, "more drawn rows"),
         ({"shards": [{"shard": "1/900", "started": "2026-11-01T00:00:00+00:00", "drawn": 1}]}, "not name all shards"),
         ({"shards": [{"shard": "1/1", "started": "2026-11-01T00:00:00+00:00", "drawn": 0}]}, "not name all shards"),
     ],
@@ -142,8 +143,8 @@ def test_only_a_whole_run_says_that_all_factors_met(passing: PassingRun) -> None
         (asked, called, left_out): describe_drawn(
             replace(
                 evidence,
-                header={**evidence.header, "drawn": {"seed": 0, "calls": asked}},
-                footer={**evidence.footer, "drawn": {"calls": called, "failures": 0, "left_out": left_out}},
+                header={**evidence.header, "drawn": {"seed": 0, "rows": asked}},
+                footer={**evidence.footer, "drawn": {"called": called, "failed": 0, "not_called": left_out}},
             ),
             SUITE.spec,
         )
@@ -164,9 +165,9 @@ def test_only_a_whole_quick_run_says_which_pairs_met(
 ) -> None:
     evidence = replace(
         passing.evidence.with_target(select="--quick", shard=shard),
-        footer={**passing.evidence.footer, "drawn": {"calls": called, "failures": 0, "left_out": left_out}},
+        footer={**passing.evidence.footer, "drawn": {"called": called, "failed": 0, "not_called": left_out}},
     )
-    evidence = replace(evidence, header={**evidence.header, "drawn": {"seed": 0, "calls": 180}})
+    evidence = replace(evidence, header={**evidence.header, "drawn": {"seed": 0, "rows": 180}})
     assert ("factors met" in str(describe_drawn(evidence, SUITE.spec))) == says
 
 
@@ -177,7 +178,7 @@ def test_rows_left_out_are_not_missing(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(combinations, "_lines", lambda: lines)
     ticks: list[int] = []
     evidence = run_plan(tmp_path, drawn_rows=count_drawn_rows(), tick=lambda ran, failed: ticks.append(ran))
-    assert evidence.footer["drawn"] == {"calls": 41, "failures": 0, "left_out": 40}
+    assert evidence.footer["drawn"] == {"called": 41, "failed": 0, "not_called": 40}
     assert ticks[-1] == len(PLAN.rows) + count_drawn_rows()
     assert "41 drawn rows, none failed: every three of 17 factors met" in str(describe_drawn(evidence, SUITE.spec))
     assert not [result.row for result in read_and_judge(tmp_path / RESULTS, PLAN).results if result.is_failure]
@@ -205,11 +206,13 @@ def test_drawn_rows_run_in_all_jobs(
 
     monkeypatch.setattr("conformance.isolate.backend.run_rows", wait_for_another)
     monkeypatch.setattr("conformance.isolate.backend._MIN_CHUNK_ROWS", 1)
-    monkeypatch.setattr("conformance.hunt.write_drawn.find_smallest", lambda row, *_: row.id)
+    monkeypatch.setattr(
+        "conformance.hunt.write_drawn.find_smallest", lambda row, result, *_: result._replace(smallest_case=row.id)
+    )
     evidence = run_plan(tmp_path, RING, jobs=2)
     assert last == [sum(has_many_elements(row.case) for row in PLAN.rows)]
     assert last[0] > 1
-    both = ([each._replace(milliseconds=0, case=None) for each in run.results] for run in (evidence, ring[1]))
+    both = ([each._replace(milliseconds=0, smallest_case=None) for each in run.results] for run in (evidence, ring[1]))
     assert next(both) == next(both)
     assert evidence.footer["drawn"] == ring[1].footer["drawn"]
 
@@ -236,7 +239,7 @@ def test_a_call_that_always_fails_shrinks_in_few_processes() -> None:
     adapter = FailsAlways()
     row = next(row for row in drawn_rows(60) if len(row.steps) > 3)
     (result,) = run([row], adapter, EVERYTHING)
-    smallest = find_smallest(row, result, adapter, EVERYTHING)
+    smallest = str(find_smallest(row, result, adapter, EVERYTHING).smallest_case)
     assert smallest.count("shape:") == 1
     assert adapter.processes == 2
 
@@ -258,8 +261,8 @@ def test_a_call_that_goes_right_alone_says_what_it_may_depend_on(
     row = next(row for row in many if (row.case.concurrent > 1) == threads)
     adapter = FailsOnce()
     (result,) = run([row], adapter, EVERYTHING)
-    written = find_smallest(row, result, adapter, EVERYTHING, quick)
-    assert written.startswith(f"# went right alone in a fresh process: it depends on {on}")
+    found = find_smallest(row, result, adapter, EVERYTHING, quick)
+    assert shown_lines(row, found, True)[0].startswith(f"# went right alone: it depends on {on}")
 
 
 class RightOnce(Reference):
@@ -276,15 +279,14 @@ def test_a_call_in_this_process_is_made_on_another_instance(many: list[Row]) -> 
     row, adapter = next(row for row in many if len(row.case.steps) == 1), RightOnce()
     adapter.compiled = 1
     (result,) = run([row], adapter, EVERYTHING)
-    written = find_smallest(row, result, adapter, EVERYTHING, open_another=RightOnce)
-    assert written.startswith("# went right alone in a fresh instance")
+    assert find_smallest(row, result, adapter, EVERYTHING, open_another=RightOnce).right_alone == "row"
 
 
 def test_a_quick_run_writes_one_call_with_nothing_around_it(many: list[Row]) -> None:
     adapter = FailsAlways()
     row = next(row for row in many if row.case.concurrent > 1 and len(row.case.steps[0].shapes) > 1)
     (result,) = run([row], adapter, EVERYTHING)
-    written = find_smallest(row, result, adapter, EVERYTHING, quick=True)
+    written = str(find_smallest(row, result, adapter, EVERYTHING, quick=True).smallest_case)
     assert not any(f"{key}:" in written for key in ("steps", "concurrent", "chain", "layout"))
     assert adapter.processes == 2
 
@@ -303,8 +305,8 @@ def test_one_more_backend_finds_the_small_cases_of_a_run(select: str | None) -> 
         opened.append(FailsAlways())
         return opened[-1]
 
-    fresh = FreshCalls(adapter, open_another, EVERYTHING, "worker", drawn.notes.append)
-    written = [result.case for _, result in drawn.run(call, fresh) if result]
+    fresh = FreshCalls(open_another, EVERYTHING, "worker", drawn.notes.append)
+    written = [result.smallest_case for _, result in drawn.run(call, fresh) if result]
     assert len(written) > 1
     assert all(written)
     assert len(opened) == 1
@@ -328,7 +330,7 @@ def test_a_smallest_case_has_nothing_but_what_fails(many: list[Row]) -> None:
     failing = [(row, result) for row in rows if (result := next(run([row], adapter, EVERYTHING))).is_failure][:5]
     assert failing
     for row, result in failing:
-        assert "rule: infer-keeps-count\n" in find_smallest(row, result, adapter, EVERYTHING)
+        assert "rule: infer-keeps-count\n" in str(find_smallest(row, result, adapter, EVERYTHING).smallest_case)
 
 
 class TakesListedShapes(Reference):
@@ -346,8 +348,8 @@ def test_a_case_about_a_type_of_shape_keeps_that_type(many: list[Row]) -> None:
     failing = [(row, result) for row in rows if (result := next(run([row], adapter, EVERYTHING))).is_failure]
     assert failing
     for row, result in failing:
-        smallest = find_smallest(row, result, adapter, EVERYTHING)
-        assert f"shape_type: {row.case.shape_type}\n" in smallest
+        smallest = find_smallest(row, result, adapter, EVERYTHING).smallest_case
+        assert f"shape_type: {row.case.shape_type}\n" in str(smallest)
 
 
 @pytest.mark.slow
@@ -357,17 +359,17 @@ def test_a_row_that_fails_stands_in_the_evidence_and_decides(ring: tuple[Path, E
     assert [result for result in evidence.results if result.is_failure] == failing
     assert {result.diagnosis for result in failing} == {"answer changed later"}
     assert all(result.row.startswith("drawn-0-") for result in failing)
-    assert evidence.footer["drawn"]["failures"] >= len(failing) > 0
+    assert evidence.drawn.failed >= len(failing) > 0
     assert conclude_evidence(PLAN, evidence).exit_code == 1
 
 
 def test_the_case_that_is_written_fails_again(ring: tuple[Path, Evidence], tmp_path: Path) -> None:
-    result = [result for result in ring[1].results if result.case][-1]
+    result = [result for result in ring[1].results if result.smallest_case][-1]
     row = plan_of_run(PLAN, ring[1]).rows[-1]
-    assert result.case is not None
-    assert result.case.count("src:") < len(row.case.steps) / 2
+    assert result.smallest_case is not None
+    assert result.smallest_case.count("src:") < len(row.case.steps) / 2
     (tmp_path / "cases").mkdir()
-    (tmp_path / "cases" / "found.yaml").write_text(f"about: Found.\ncases:\n{result.case}", encoding="utf-8")
+    (tmp_path / "cases" / "found.yaml").write_text(f"about: Found.\ncases:\n{result.smallest_case}", encoding="utf-8")
     rows = plan_of(with_cases(SUITE.spec, tmp_path)).rows
     again = next(r for r in rows if (r.operation, r.given, r.shape_type) == (row.operation, row.given, row.shape_type))
     assert next(run([again], load_adapter(RING))).is_failure
@@ -381,7 +383,7 @@ def test_the_evidence_is_read_judged_and_verified_again(ring: tuple[Path, Eviden
 
 
 def test_a_row_that_the_suite_would_not_draw_is_refused(ring: tuple[Path, Evidence]) -> None:
-    for drawn in ({"seed": 1, "calls": 60}, {"seed": 0, "calls": 3}):
+    for drawn in ({"seed": 1, "rows": 60}, {"seed": 0, "rows": 3}):
         with pytest.raises(InvalidEvidence, match="is not what this suite draws"):
             plan_of_run(PLAN, replace(ring[1], header={**ring[1].header, "drawn": drawn}))
 
@@ -389,13 +391,14 @@ def test_a_row_that_the_suite_would_not_draw_is_refused(ring: tuple[Path, Eviden
 def test_a_resumed_run_draws_again(
     ring: tuple[Path, Evidence], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("conformance.hunt.write_drawn.find_smallest", lambda row, *_: row.id)
+    monkeypatch.setattr(
+        "conformance.hunt.write_drawn.find_smallest", lambda row, result, *_: result._replace(smallest_case=row.id)
+    )
     lines = (ring[0] / RESULTS).read_bytes().splitlines(keepends=True)
     part_of(tmp_path / RESULTS).write_bytes(b"".join(lines[:-1]))
     evidence = run_plan(tmp_path, RING, resume=True)
     assert evidence.footer["resumed"] == len(PLAN.rows)
     assert [result.row for result in evidence.results] == [result.row for result in ring[1].results]
-    assert [result for result in evidence.results if result.case and result.case != result.row] == []
 
 
 def test_a_part_of_the_rows_has_no_drawn_ones(capsys: pytest.CaptureFixture[str]) -> None:

@@ -55,7 +55,7 @@ def test_a_backend_whose_products_wrap_is_reported(reporting: Command) -> None:
     """Drawn row 387 once became a case with a length that its type of shape cannot hold."""
     reporting.run("planted:counts-in-32-bits", "--drawn-rows", "400").expect(1, out="accepts an illegal call", err="")
     evidence = read(reporting.out / RESULTS)
-    assert evidence.footer["drawn"]["failures"]
+    assert evidence.drawn.failed
     assert not [note for note in evidence.footer["notes"] if "the suite failed" in note]
     assert verify(reporting) == 0
 
@@ -67,8 +67,8 @@ def test_a_failure_while_a_case_shrinks_is_a_note(reporting: Command, monkeypatc
     assert note in said.text
     evidence = read(reporting.out / RESULTS)
     assert any(text.endswith(note) and text.startswith("drawn-0-") for text in evidence.footer["notes"])
-    assert evidence.results[-1].case is not None  # as it was drawn
-    assert "steps:" in evidence.results[-1].case
+    assert evidence.results[-1].smallest_case is not None  # as it was drawn
+    assert "steps:" in evidence.results[-1].smallest_case
     assert verify(reporting) == 0
 
 

@@ -44,7 +44,7 @@ def test_a_planted_backend_that_escapes_ends_the_run_with_5(
     monkeypatch.setattr(planted_backends, "_run_planted_backend", failures)
     said = reporting.run("reference", "--json").expect(5)
     assert said.data["why"].startswith(f"our own planted fault was not caught: {name};")
-    assert {standing["verdict"] for standing in said.data["standings"]} == {"nothing shown"}
+    assert {standing["standing"] for standing in said.data["standings"]} == {"nothing shown"}
     for sentence, document in zip(said.data["sentences"], builders.DOCUMENTS, strict=True):
         assert sentence.startswith(f"{document}: nothing shown")
     for report in ("summary.md", "report.html"):

@@ -37,7 +37,7 @@ def test_a_quick_run_says_what_it_shows_and_gives_4(cli: Cli, tmp_path: Path) ->
     said.expect(4, text=f"exit 4: incomplete: {few}; a full run has {len(SUITE.cases):,} cases")
     evidence = read(tmp_path / "out" / "results.jsonl")
     assert [result.row for result in evidence.results] == list(QUICK_ROWS.rows)
-    assert evidence.footer["drawn"]["failures"] == 0 < evidence.footer["drawn"]["calls"] <= len(QUICK_ROWS.drawn)
+    assert evidence.drawn.failed == 0 < evidence.drawn.called <= len(QUICK_ROWS.drawn)
     cli("report", tmp_path / "out").expect(0, text="ended with exit 4: incomplete: --quick")
     cli("verify", tmp_path / "out").expect(0, text="only the cases of --quick")
     cli("verify", tmp_path / "out", "--conforms").expect(1)

@@ -60,9 +60,9 @@ def test_drawn_rows_are_called_again_also_if_none_is_held(drawn: tuple[Plan, Evi
     again = repeat(evidence, plan, RING, 10_000)
     held = [result for result in evidence.results if drawn_number(result.row)]
     assert held
-    assert again.rows == len(evidence.results) - len(held) + evidence.footer["drawn"]["calls"]
+    assert again.rows == len(evidence.results) - len(held) + evidence.drawn.called
     assert again.differences == ()
-    footer = {**evidence.footer, "drawn": {**evidence.footer["drawn"], "failures": 0}}
+    footer = {**evidence.footer, "drawn": {**evidence.footer["drawn"], "failed": 0}}
     forged = replace(evidence, results=tuple(each for each in evidence.results if each not in held), footer=footer)
     different = repeat(forged, plan, RING, 10_000).differences
     assert len(different) >= len(held)
@@ -75,7 +75,7 @@ def test_drawn_rows_that_are_waived_are_no_difference(command: Command, tmp_path
     path = waivers(tmp_path, {"case": None, "breaks": "same-content"})
     command.run(mini("Flushes"), "--drawn-rows", "300", "--waivers", path).expect(0)
     evidence = read_and_judge(command.out / "results.jsonl", command.plan)
-    assert evidence.footer["drawn"]["waived"] > 1
+    assert evidence.drawn.waived > 1
     assert repeat(evidence, command.plan, mini("Flushes"), 10_000).differences == ()
 
 
@@ -83,7 +83,7 @@ def test_drawn_rows_that_are_waived_are_no_difference(command: Command, tmp_path
 def test_evidence_cannot_leave_out_drawn_rows(drawn: tuple[Plan, Evidence], monkeypatch: pytest.MonkeyPatch) -> None:
     plan, evidence = drawn
     monkeypatch.setattr("conformance.draw.rows.count_drawn_rows", lambda: 60)
-    footer = {**evidence.footer, "drawn": {"calls": 20, "failures": 0, "left_out": 40}}
+    footer = {**evidence.footer, "drawn": {"called": 20, "failed": 0, "not_called": 40}}
     results = tuple(each for each in evidence.results if not drawn_number(each.row))
     with pytest.raises(InvalidEvidence, match="says that all drawn rows were called, and drawn-0-"):
         repeat(replace(evidence, results=results, footer=footer), plan, RING, 10_000)

@@ -47,7 +47,7 @@ def test_shards_share_the_drawn_rows(command: Command) -> None:
     merge(command, *parts)
     whole, merged = evidence_of(command.out), evidence_of(command.folder / "merged")
     assert merged.footer["drawn"] == whole.footer["drawn"]
-    assert sum(evidence_of(each).footer["drawn"]["calls"] for each in parts) == whole.footer["drawn"]["calls"] > 20
+    assert sum(evidence_of(each).drawn.called for each in parts) == whole.drawn.called > 20
     assert {result.row for result in whole.results} <= {result.row for result in merged.results}
     assert command("verify", command.folder / "merged", "--suite", command.folder).code == 0
 
@@ -55,7 +55,7 @@ def test_shards_share_the_drawn_rows(command: Command) -> None:
 def test_a_shard_that_ended_early_called_its_first_drawn_rows(command: Command) -> None:
     parts = [evidence_of(part(command, f"{number}/2", "reference", "--drawn-rows", "60")) for number in (1, 2)]
     called = [list(draw_calls(command.plan, each)) for each in parts]
-    footer = {**parts[1].footer, "drawn": {"calls": 3, "failures": 0}}
+    footer = {**parts[1].footer, "drawn": {"called": 3, "failed": 0}}
     ended = dataclasses.replace(parts[1], footer=footer)
     merged = merge_shards([Path("one"), Path("two")], [parts[0], ended])
     assert merged.drawn == DrawnCounts(len(called[0]) + 3, 0, 0, 0)

@@ -170,6 +170,6 @@ def test_the_command_counts_drawn_rows_that_failed(command: Command) -> None:
     drawn = sum(result.is_failure and drawn_number(result.row) is not None for result in results.results)
     words = ("compare", command.out, command.out, "--suite", command.folder, "--out", command.folder / "page.html")
     said = command(*words, "--json").expect(0).data["backends"]
-    assert {each["drawn_rows_that_fail"] for each in said} == {results.footer["drawn"]["failures"]}
-    assert results.footer["drawn"]["failures"] > drawn
+    assert {each["drawn_rows_that_fail"] for each in said} == {results.drawn.failed}
+    assert results.drawn.failed > drawn
     command(*words).expect(0, text="failed, and are not compared")

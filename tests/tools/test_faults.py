@@ -112,7 +112,7 @@ def test_evidence_that_cannot_be_compared_is_named(
     evidence: Path, command: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = (str(evidence.parent), "--suite", str(command.folder))
-    spoil(evidence, "results-4", "results-1", 1)
+    spoil(evidence, "results-5", "results-1", 1)
     assert main(words) == 0
     assert "not compared: " in capsys.readouterr().out
     shutil.rmtree(evidence.parent)

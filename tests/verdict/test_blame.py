@@ -108,7 +108,7 @@ def test_of_several_broken_rules_the_strongest_is_blamed() -> None:
 def test_wrong_elements_of_any_kind_break_the_content(diagnosis: str) -> None:
     row = row_of("in-place-regroups[StaticReshape-f32]")
     (result,) = run([row], planted_backends()["column-major"]())
-    wrong = failed(row, result.outcome._replace(faults=()), diagnosis)
+    wrong = failed(row, result.outcome._replace(side_effects=()), diagnosis)
     assert rules(row, wrong) == {"same-content"}
     assert Blamer(bundled_plan().suite.spec.rules, [row], {row.id: wrong}).broken_rules(row, wrong) == {"same-content"}
 
@@ -205,7 +205,7 @@ def test_a_rejection_that_changes_src_is_blamed_at_its_own_step() -> None:
     illegal = next(at for at in range(len(row.case.steps)) if row.meanings(at)[0].meaning.kind == "illegal")
     single = row_of("minus-two-on-one-element[DynamicReshape-1-f32-s32]")
     changed, beside = (
-        failed(each, REJECTED._replace(faults=("src changed",)), "src changed") for each in (row, single)
+        failed(each, REJECTED._replace(side_effects=("src changed",)), "src changed") for each in (row, single)
     )
     assert rules(row, changed._replace(step=illegal), (single, beside)) == {"src-is-kept"}
 
@@ -252,29 +252,27 @@ NEEDS_STEPS = """  - id: wrong-elements-each-call-alone
       - {src: "f32[2]", shape: [2], special_zero: false, layout: reversed, expect: "f32[2]"}
       - {src: "f32[3]", shape: [3], special_zero: false, expect: "f32[3]"}
 """
-RIGHT_ALONE = (
-    "# went right alone in a fresh process: it depends on the calls before it, which the same run makes again\n"
-)
 WRONG = Outcome("tensor", "f32", (4, 6))
 
 
 @pytest.mark.parametrize(
-    ("outcome", "diagnosis", "case", "rule"),
+    ("outcome", "diagnosis", "case", "alone", "rule"),
     [
-        (WRONG, "wrong elements", SMALLER, "same-content"),
-        (WRONG, "wrong elements", NEEDS_LAYOUT, "layout-is-no-content"),
-        (WRONG, "wrong elements", NEEDS_STEPS, "each-call-alone"),
-        (WRONG, "wrong elements", RIGHT_ALONE + SMALLER, "each-call-alone"),
-        (REJECTED, REJECTS, SMALLER, "literal-lengths"),
-        (REJECTED, REJECTS, NEEDS_LAYOUT, "layout-is-no-content"),
+        (WRONG, "wrong elements", SMALLER, None, "same-content"),
+        (WRONG, "wrong elements", NEEDS_LAYOUT, None, "layout-is-no-content"),
+        (WRONG, "wrong elements", NEEDS_STEPS, None, "each-call-alone"),
+        (WRONG, "wrong elements", SMALLER, "row", "each-call-alone"),
+        (REJECTED, REJECTS, SMALLER, None, "literal-lengths"),
+        (REJECTED, REJECTS, NEEDS_LAYOUT, None, "layout-is-no-content"),
     ],
 )
 def test_what_the_smallest_case_lacks_excuses_no_failure(
-    outcome: Outcome, diagnosis: str, case: str, rule: str
+    outcome: Outcome, diagnosis: str, case: str, alone: str | None, rule: str
 ) -> None:
     """A drawn row has a layout by chance; only if its smallest case has one, too, is it needed to fail."""
     row = row_of("transposed-src-regroups[StaticReshape-f32]")._replace(id="drawn-0-7[StaticReshape-f32]")
-    wrong = failed(row, outcome, diagnosis, case=case)._replace(verdicts={"static-spec-v0.9": FAIL})
+    wrong = failed(row, outcome, diagnosis, smallest_case=case, right_alone=alone)
+    wrong = wrong._replace(verdicts={"static-spec-v0.9": FAIL})
     assert rules(row, wrong) == {rule}
 
 
@@ -288,17 +286,18 @@ def test_a_rejection_after_equal_calls_takes_them(calls: int, rule: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("alone", "case", "rule"),
+    ("alone", "right_alone", "rule"),
     [
-        ("tensor", None, "lower-bound"), ("rejected", None, "each-call-alone"),
-        ("tensor", RIGHT_ALONE, "each-call-alone"),
+        ("tensor", None, "lower-bound"), ("rejected", None, "each-call-alone"), ("tensor", "row", "each-call-alone"),
     ],
 )  # fmt: skip
-def test_what_a_single_call_does_too_takes_no_earlier_call(alone: OutcomeKind, case: str | None, rule: str) -> None:
+def test_what_a_single_call_does_too_takes_no_earlier_call(
+    alone: OutcomeKind, right_alone: str | None, rule: str
+) -> None:
     """-2 taken for -1 where -1 was called before: a library may do so without any call before it."""
     later = row_of("minus-two-where-minus-one-was-is-rejected[DynamicReshape-1-f32-s32]")
     single, answers = row_of("minus-two-on-one-element[StaticReshape-f32]"), "answered an illegal call"
-    result = failed(single, Outcome("tensor", "f32", (4,)), answers, case=case)
+    result = failed(single, Outcome("tensor", "f32", (4,)), answers, right_alone=right_alone)
     if alone == "rejected":
         result = Result(single.id, dict.fromkeys(single.documents, PASS), (REJECTED,))
     wrong = failed(later, Outcome("tensor", "f32", (2, 3)), answers)._replace(step=1)
@@ -314,14 +313,16 @@ def test_an_illegal_call_that_is_taken_alone_needs_no_other_threads(name: str | 
     assert {*row.meanings(0)[0].meaning.rules} == {"lower-bound", "rank-zero"}
     answer, case = (Outcome("tensor", "bf16", (1,)), "answered an illegal call"), f"{SMALLER}    concurrent: 4\n"
     beside = [(single := row_of(name), failed(single, *answer))] if name else []
-    assert rules(row, failed(row, *answer, case=case), *beside) == {"lower-bound" if name else "each-call-alone"}
+    assert rules(row, failed(row, *answer, smallest_case=case), *beside) == {
+        "lower-bound" if name else "each-call-alone"
+    }
 
 
-@pytest.mark.parametrize("faults", [(), ("src changed",)])
-def test_open_lengths_excuse_no_change_of_memory(faults: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("effects", [(), ("src changed",)])
+def test_open_lengths_excuse_no_change_of_memory(effects: tuple[str, ...]) -> None:
     row = row_of("a-literal-shape-with-no-length-known[StaticReshape-f32]")
-    outcome = Outcome("tensor", "f32", (1,), faults=faults)
-    assert ("each-call-alone" in rules(row, failed(row, outcome, *faults or ("wrong dims",)))) == (not faults)
+    outcome = Outcome("tensor", "f32", (1,), side_effects=effects)
+    assert ("each-call-alone" in rules(row, failed(row, outcome, *effects or ("wrong dims",)))) == (not effects)
 
 
 def test_a_rejection_in_a_run_of_few_rows_is_about_its_call() -> None:
@@ -335,10 +336,10 @@ def test_a_long_call_is_blamed_by_what_its_smallest_case_needs_too() -> None:
     row = row_of("a-copied-length-past-16-bits[StaticReshape-f32]")._replace(id="drawn-0-7[StaticReshape-f32]")
     smallest = SMALLER.replace("[2, 3]", "[1, 1]").replace("[0, 3]", "[0, -1]")
     for case, rule in ((smallest, "zero-copies"), (None, "corresponding-is-the-same-index")):
-        assert rules(row, failed(row, REJECTED, REJECTS, case=case)) == {rule}
+        assert rules(row, failed(row, REJECTED, REJECTS, smallest_case=case)) == {rule}
     chain = row_of("through-five-nodes[StaticReshape-f32]")._replace(id="drawn-0-7[StaticReshape-f32]")
     rule = "infer-keeps-count"  # the last node of the chain has lengths only
-    assert rules(chain, failed(chain, REJECTED, REJECTS, case=smallest)) == {rule}
+    assert rules(chain, failed(chain, REJECTED, REJECTS, smallest_case=smallest)) == {rule}
 
 
 @pytest.mark.parametrize(
@@ -425,5 +426,5 @@ def test_a_literal_zero_copies_no_other_length(beside: str, due: tuple[str, str]
 def test_a_rejection_that_changes_src_is_no_rejected_legal_call() -> None:
     row = row_of("minus-two-on-one-element[DynamicReshape-1-f32-s32]")
     for faults, said in (((), "every legal call is rejected, with: no"), (("src changed",), "")):
-        results = [failed(row, REJECTED._replace(faults=faults), REJECTS)] * 10
+        results = [failed(row, REJECTED._replace(side_effects=faults), REJECTS)] * 10
         assert describe_rejections(results, {row.id}, ()) == said

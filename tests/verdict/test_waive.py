@@ -59,9 +59,9 @@ def test_a_waiver_covers_the_drawn_rows_that_it_names(command: Command, tmp_path
     many = ("--drawn-rows", "300", "--waivers")
     said = command.run(FLUSHES, *many, waivers(tmp_path, {"case": None, "breaks": "same-content"})).expect(0)
     assert "with some drawn rows" not in said.text
-    footer = read(command.out / "results.jsonl").footer
-    assert (footer["drawn"]["failures"], footer["drawn"]["waived"] > 1) == (0, True)
-    assert f"300 drawn rows, {footer['drawn']['waived']} waived, none failed" in said.text
+    drawn = read(command.out / "results.jsonl").drawn
+    assert (drawn.failed, drawn.waived > 1) == (0, True)
+    assert f"300 drawn rows, {drawn.waived} waived, none failed" in said.text
     assert command("verify", command.out, "--suite", command.folder).code == 0
     assert command.run(FLUSHES, *many, waivers(tmp_path, {})).expect(1), "a drawn row is of no case that a waiver names"
 
@@ -79,7 +79,7 @@ def test_a_waiver_that_forbids_calls_forbids_drawn_rows(command: Command, tmp_pa
     path = waivers(tmp_path, {"case": None, "rule": "nodes-compose", "run": False})
     command.run(FLUSHES, "--drawn-rows", "300", "--waivers", path)
     evidence = read(command.out / "results.jsonl")
-    assert evidence.footer["drawn"]["waived"] == 300 - evidence.footer["drawn"]["calls"] > 10
+    assert evidence.drawn.waived == 300 - evidence.drawn.called > 10
     called = draw_calls(command.plan, evidence)
     assert {row.case.rule == "nodes-compose" for row in called.values()} == {False}
 
