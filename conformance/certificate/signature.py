@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 from ..evidence.journal import InvalidEvidence, refuse_unreadable
 from ..system.exit_codes import CommandError
-from ..system.files import read_bytes
-from ..system.temporary import temporary_folder
+from ..system.files import read_bytes, temporary_folder
 from .statement import RecordFile, write_record
 
 TESTER, ISSUER = "reshape-conformance", "reshape-conformance-issuer"

@@ -21,8 +21,6 @@ from .arguments import Usage, emit, load_plan, load_spec_of, pick, suite_option
 from .diff_documents import diff_documents, print_document_diff
 from .parser import Parser, path
 
-_FORMS = {".txt": diff_report.render_text, ".md": diff_report.render_markdown}
-
 EXAMPLES = """\
   conformance diff build/before build/after           1 where something got worse
   conformance diff build/before build/after --out diff.md      for a merge request; .html for a page
@@ -33,9 +31,7 @@ exit codes: 0 nothing is worse · 1 something is · 2 usage"""
 def add_options(parser: Parser) -> None:
     parser.add_argument("old", type=path, metavar="OLD", help="the folder of a run, its results.jsonl, or a document")
     parser.add_argument("new", type=path, metavar="NEW", help="those of a later run, or another document")
-    parser.path(
-        "--out", "FILE", "of two runs: write a file, text, Markdown or a page as its name ends in .txt, .md or .html"
-    )
+    parser.path("--out", "FILE", "of two runs: write a file, Markdown or a page as its name ends in .md or .html")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -55,8 +51,8 @@ def run(args: argparse.Namespace) -> int:
             else:
                 print_document_diff(spec, data)
             return 0
-    if args.out and args.out.suffix not in (*_FORMS, ".html"):
-        raise Usage(f"--out {args.out}: the name must end in .txt, .md or .html, which says what to write")
+    if args.out and args.out.suffix not in (".md", ".html"):
+        raise Usage(f"--out {args.out}: the name must end in .md or .html, which says what to write")
     plan = load_plan(args.suite)
     old, new = (read_and_judge(results_path(path), plan, any_suite=True) for path in (args.old, args.new))
     change = difference(old, new, plan)
@@ -90,7 +86,7 @@ def _write(change: Difference, runs: Sequence[Path], out: Path) -> None:
     if out.suffix == ".html":
         text = diff_report.render_html(change, *(_link(path, out) for path in runs))
     else:
-        text = _FORMS[out.suffix](change)
+        text = diff_report.render_markdown(change)
     replace_text(out, text)
 
 

@@ -17,8 +17,8 @@ from ..plan.rows import Row
 from ..run.call import arguments_of
 from ..run.confirm import DEFAULT_HANGS, HangCounter, HangPolicy
 from ..run.row import result_without_call, run
+from ..system.files import temporary_folder
 from ..system.progress import begin
-from ..system.temporary import temporary_folder
 from .process.launch import CAN_LIMIT_MEMORY, DEFAULT_LIMITS, DEVICE_MEMORY, ProcessLimits
 
 if TYPE_CHECKING:

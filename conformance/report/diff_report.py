@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from ..model import BAD, NOT_CLAIMED, VERDICTS
@@ -12,15 +13,16 @@ from ..system.groups import group_pairs
 from ..system.terminal import BAD_SIGN, OK_SIGN, count_noun, lines, plain
 from ..system.text import shorten
 from .diff import CAUSES, DIRECTIONS, Change, Difference, Direction, WhatFailed
-from .markdown import code, inert
+from .markdown import block, inert
 from .render import format_foot, menu_of, render_page
 from .wording import format_time
 
-MAX_GROUPS = 300
-"""Groups of changes to list in one direction."""
+MAX_GROUPS, _MAX_GROUPS_IN_TEXT = 300, 60
+"""Groups of changes to list in one direction, on a page and as text."""
 MAX_PINNED = 120
 """Characters to show of what a header says."""
 _SIGNS: Mapping[Direction, str] = {"worse": "✗", "better": "✓", "set aside": "◐", "other": "◆"}
+_TERMINAL_SIGNS: Mapping[Direction, str] = {**_SIGNS, "worse": BAD_SIGN, "better": OK_SIGN}
 _COLOURS: Mapping[Direction, str] = {"worse": "fail", "better": "pass", "set aside": "warn", "other": "observed"}
 _MAX_TEXT = 300
 """Characters to show of an answer."""
@@ -126,84 +128,59 @@ def note_not_compared(difference: Difference) -> str:
     return f"not compared: {', and '.join(notes)}" if notes else ""
 
 
-class TextFormat(NamedTuple):
-    """The marks of the parts of a text, and the functions that write what a backend said."""
-
-    title: str
-    heading: str
-    item: str
-    inner: str
-    code: Callable[[str], str]
-    inert: Callable[[str], str]
-    signs: Mapping[Direction, str]
-    most: int
-    """Groups of changes to list in one direction."""
-
-
-_TEXT = TextFormat("", "", "  ", "      ", str, str, {**_SIGNS, "worse": BAD_SIGN, "better": OK_SIGN}, 60)
-_MARKDOWN = TextFormat("# ", "## ", "- ", "  - ", code, inert, _SIGNS, MAX_GROUPS)
-
-
-def render_text(difference: Difference) -> str:
-    """Render a file of plain text, as safe as what `say` prints."""
-    return f"{plain(format_changes(difference))}\n"
+def render_markdown(difference: Difference) -> str:
+    """Render the summary of a CI job."""
+    sign = _SIGNS["worse" if difference.worse else "better"]
+    title = f"# {sign} Reshape conformance: {inert(format_verdict(difference))}"
+    return f"{title}\n\n{block(plain(lines(islice(_list_lines(difference), 2, None))))}\n"
 
 
 def format_changes(difference: Difference) -> str:
     """Render all changes as text for `say`."""
-    return lines(_list_lines(difference, _TEXT))
+    return lines(_list_lines(difference))
 
 
-def render_markdown(difference: Difference) -> str:
-    """Render the summary of a CI job."""
-    return "\n".join(_list_lines(difference, _MARKDOWN)) + "\n"
-
-
-def _list_documents(difference: Difference, marks: TextFormat) -> Iterator[str]:
+def _list_documents(difference: Difference) -> Iterator[str]:
     if difference.standings is None:
-        yield f"{marks.item}the runs are not both of this suite, so verdicts on documents are not compared"
+        yield "  the runs are not both of this suite, so verdicts on documents are not compared"
     for standing in difference.standings or ():
-        sign = marks.signs["worse" if standing.worse else "better"]
-        name = marks.inert(f"{standing.document} {standing.type}")
-        yield f"{marks.item}{sign} {name}: {standing.was} → {standing.now}"
+        sign = _TERMINAL_SIGNS["worse" if standing.worse else "better"]
+        yield f"  {sign} {standing.document} {standing.type}: {standing.was} → {standing.now}"
     for blames in difference.blames:
-        yield f"{marks.item}{marks.inert(blames.document)}: {blames.was} → {blames.now}"
+        yield f"  {blames.document}: {blames.was} → {blames.now}"
     if note := note_not_compared(difference):
-        yield f"{marks.item}{note}"
+        yield f"  {note}"
 
 
-def _list_lines(difference: Difference, marks: TextFormat) -> Iterator[str]:
-    heading, item, code, inert, signs = marks.heading, marks.item, marks.code, marks.inert, marks.signs
-    sign = signs["worse" if difference.worse else "better"]
-    yield f"{marks.title}{sign} Reshape conformance: {inert(format_verdict(difference))}"
+def _list_lines(difference: Difference) -> Iterator[str]:
+    sign = _TERMINAL_SIGNS["worse" if difference.worse else "better"]
+    yield f"{sign} Reshape conformance: {format_verdict(difference)}"
     yield ""
-    yield f"{item}old: {code(str(difference.old))}"
-    yield f"{item}new: {code(str(difference.new))}"
+    yield f"  old: {difference.old}"
+    yield f"  new: {difference.new}"
     yield ""
     if difference.pinned:
-        yield f"{heading}What the evidence says of each run, where it differs"
+        yield "What the evidence says of each run, where it differs"
     else:
         yield "Both runs had the same backend, claims, suite, waivers, environment and target."
     for pin in difference.pinned:
-        was, now = (code(shorten(each, MAX_PINNED)) for each in (pin.was, pin.now))
-        yield f"{item}{pin.cause}: {code(pin.what)}: {was} → {now}"
-    if documents := list(_list_documents(difference, marks)):
-        yield from ("", f"{heading}Documents", *documents)
+        yield f"  {pin.cause}: {pin.what}: {shorten(pin.was, MAX_PINNED)} → {shorten(pin.now, MAX_PINNED)}"
+    if documents := list(_list_documents(difference)):
+        yield from ("", "Documents", *documents)
     for direction, means in DIRECTIONS.items():
         some = group_changes(difference, direction)
         if some:
             yield ""
             number = count_noun(difference.counts[direction], "test")
-            yield f"{heading}{signs[direction]} {direction}: {number}; {means}"
+            yield f"{_TERMINAL_SIGNS[direction]} {direction}: {number}; {means}"
         for failed, tests in count_failures(difference, direction).items():
-            yield f"{item}{failed.severity}: {inert(failed.title)}: {count_noun(tests, 'test')}"
-        for group in some[: marks.most]:
-            parts = (code(group.case), group.rule, count_noun(group.tests, "test"), ", ".join(group.documents))
-            yield f"{item}{' · '.join(filter(None, parts))}"
-            answers = group.answers and code(group.answers)
-            yield f"{marks.inner}{' · '.join(filter(None, (group.verdicts, answers)))} · why: {group.causes}"
-        if len(some) > marks.most:
-            yield f"{item}and {len(some) - marks.most} more; --out changes.html has more"
+            yield f"  {failed.severity}: {failed.title}: {count_noun(tests, 'test')}"
+        for group in some[:_MAX_GROUPS_IN_TEXT]:
+            parts = (group.case, group.rule, count_noun(group.tests, "test"), ", ".join(group.documents))
+            yield f"  {' · '.join(filter(None, parts))}"
+            yield f"      {' · '.join(filter(None, (group.verdicts, group.answers)))} · why: {group.causes}"
+        if len(some) > _MAX_GROUPS_IN_TEXT:
+            yield f"  and {len(some) - _MAX_GROUPS_IN_TEXT} more; --out changes.html has more"
 
 
 def render_html(

@@ -9,19 +9,20 @@ from itertools import islice
 from ..evidence.folder import RESULTS
 from ..model.verdicts import FAIL, MARKS, NOT_CLAIMED, NOT_RUN, fails
 from ..system.terminal import count_noun
-from ..system.text import shorten, tell_error
+from ..system.text import shorten
 from ..verdict.document_table import tabulate_documents
 from ..verdict.failure_kinds import FailureKind
 from ..verdict.sentences import describe_failures
 from ..verdict.standing import count_tests
+from .failure_text import format_failure
 from .finished_run import FinishedRun
-from .row_results import RowResult, describe_cases, failing_documents, format_counts
-from .wording import collect_wants, format_answer, format_blames, format_clauses, format_step, visible
+from .row_results import RowResult, describe_cases, format_counts
+from .wording import visible
 
 _MAX_KINDS = 8
 """Kinds of failures to show, each with its first case."""
 _MAX_CHARACTERS = 600
-"""Characters to show of an answer or a detail."""
+"""Characters to show of a line."""
 _PLAIN = re.compile(r"[A-Za-z0-9 ,;:()=+^/-]+(?:\.[0-9]+)*")
 """Text that no dialect of Markdown reads as anything else."""
 
@@ -43,6 +44,12 @@ def code(text: object) -> str:
     fence = "`" * (longest + 1)
     pad = " " if line[0] in "` " or line[-1] in "` " else ""
     return f"{fence}{pad}{line}{pad}{fence}"
+
+
+def block(text: str) -> str:
+    """Write lines of any text as a code block."""
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+    return f"{fence}text\n{text}\n{fence}"
 
 
 def inert(text: str) -> str:
@@ -92,23 +99,11 @@ def _name(kind: FailureKind) -> str:
 
 
 def _render_case(run: FinishedRun, rows: Sequence[RowResult]) -> Iterator[str]:
-    first = rows[0]
-    rule = run.plan.suite.spec.rules[first.row.case.rule]
-    failing = failing_documents(rows)
     more = f", and {count_noun(len(rows) - 1, 'more row')} of this case" if len(rows) > 1 else ""
-    yield f"- {code(first.row.id)}{more}"
-    yield f"  - about the rule {code(rule.id)} ({format_clauses(rule, failing)})"
-    steps = first.row.case.steps
-    at = f"step {first.step + 1} of {len(steps):,}: " if len(steps) > 1 else ""
-    yield f"  - {at}call {code(format_step(first.row.case, steps[first.step]))}"
-    by_operation = {result.row.operation: result.row for result in rows}
-    for want, documents in collect_wants(by_operation.values(), first.step).items():
-        if there := [document for document in failing if document in documents]:
-            yield f"  - want {code(want)} ({', '.join(there)})"
-    if blames := run.blames_of(rows):
-        yield f"  - {inert(format_blames(blames, run.plan.suite.spec.rules))}"
-    yield f"  - {code(shorten(tell_error(first.detail or format_answer(first)), _MAX_CHARACTERS))}"
-    yield f"  - repeat with {code(run.commands(first)[0])}"
+    yield f"{code(rows[0].row.id)}{more}\n"
+    text = format_failure(rows[0], run.plan.suite.spec.rules, (), run.blames_of(rows[:1]))
+    yield block("\n".join(shorten(line, _MAX_CHARACTERS) for line in text.split("\n")))
+    yield f"\nRepeat with {code(run.commands(rows[0])[0])}"
 
 
 def _render_counts(run: FinishedRun) -> Iterator[str]:

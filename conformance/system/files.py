@@ -22,6 +22,15 @@ MAX_BYTES = 1 << 30
 """Bytes to read of one file, unless the caller gives another limit."""
 
 
+@contextlib.contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """Make a new folder, and remove it at the end."""
+    import tempfile  # slow to import, and few commands need it
+
+    with tempfile.TemporaryDirectory(prefix="reshape-conformance-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+
+
 def adapters_folder() -> Path:
     return Path(import_module("conformance.adapters").__path__[0])
 

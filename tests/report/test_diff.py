@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
@@ -18,6 +19,7 @@ from conformance.plan.rows import Plan
 from conformance.report import diff_report
 from conformance.report.diff import Difference, difference, direction
 from conformance.run.row import result_without_call
+from conformance.system.terminal import plain
 
 from ..builders import Cli, Command, OnlyStatic, Right, Wrong, finish_run
 from .verified import FOR_TURNS
@@ -47,8 +49,10 @@ def causes(found: Difference) -> set[tuple[str, ...]]:
 
 CHANGED = ("turns", "zero-beside-infer")
 RENDERERS: Mapping[str, Callable[[Difference], str]] = {
-    "text": diff_report.render_text, "Markdown": diff_report.render_markdown, "page": diff_report.render_html,
-}  # fmt: skip
+    "text": lambda found: plain(diff_report.format_changes(found)),
+    "Markdown": diff_report.render_markdown,
+    "page": diff_report.render_html,
+}
 ENVIRONMENT: Mapping[str, Any] = {"environment": {"python": "3.99", "numpy": "9"}}
 
 
@@ -287,13 +291,14 @@ def test_the_name_of_a_folder_leads_only_into_it(reporting: Command, monkeypatch
 
 def test_a_name_cannot_act_on_whoever_reads_the_difference(plan: Plan, tmp_path: Path) -> None:
     class MarkupAsName(Wrong):
-        name = "</script><img src=x onerror=alert(1)>|](http://evil.example)\u202e\x1b[31m"
+        name = "```\n</script><img src=x onerror=alert(1)>|](http://evil.example)\u202e\x1b[31m"
 
     found = compare_with_right(plan, tmp_path, MarkupAsName())
     text, summary, page = (render(found) for render in RENDERERS.values())
     assert "<img" not in page
     assert not any(character in page + summary + text for character in "\u202e\x1b")
-    assert all("evil" not in line or "`" in line for line in summary.splitlines())
+    assert "evil" in summary
+    assert "evil" not in re.sub(r"(?ms)^(`{4})text\n.*?\n\1$", "", summary)
 
 
 @pytest.mark.slow
@@ -311,7 +316,7 @@ def test_the_command_ends_with_1_where_something_got_worse(command: Command) -> 
     command("diff", wrong, command.folder / "part", *few).expect(0, out="only one run was asked for")
     command.run("reference", "-k", "minus-two", out=command.folder / "other").expect(4)
     command("diff", command.folder / "part", command.folder / "other", *few).expect(2, err="have no test in common")
-    for name in ("changes.html", "changes.md", "changes.txt"):
+    for name in ("changes.html", "changes.md"):
         command("diff", right, wrong, *few, "--out", command.folder / name).expect(1)
         assert (command.folder / name).stat().st_size > 1000
     command("diff", right, wrong, *few, "--out", command.folder / "changes.pdf").expect(2)
@@ -452,7 +457,7 @@ def test_a_full_disk_leaves_the_page_of_before(reporting: Command, monkeypatch: 
 @pytest.mark.parametrize(
     ("things", "out", "why"),
     [
-        (("old", "new"), "x.pdf", "--out x.pdf: the name must end in .txt, .md or .html, which says what to write"),
+        (("old", "new"), "x.pdf", "--out x.pdf: the name must end in .md or .html, which says what to write"),
         (("static-oneapi", "static-graph-v0.9"), "x.md", "--out is for two runs; what differs between documents is"),
     ],
 )

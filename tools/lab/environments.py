@@ -14,8 +14,7 @@ from zipfile import ZipFile
 from conformance.adapter import bundled_backends
 from conformance.evidence.machine import environment as describe_machine
 from conformance.system.exit_codes import CANNOT_START, CommandError
-from conformance.system.files import replace_bytes, replace_text
-from conformance.system.temporary import temporary_folder
+from conformance.system.files import replace_bytes, replace_text, temporary_folder
 
 from .read import Environment, SharedLibrary
 
