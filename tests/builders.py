@@ -27,7 +27,7 @@ from conformance.meaning.contract import contracts
 from conformance.model import Array, Malformed, Problem, Result, Suite
 from conformance.plan.rows import Plan, plan_of
 from conformance.report.finished_run import FinishedRun
-from conformance.run.row import run
+from conformance.run.row import run_rows
 from conformance.runner import planted_backends
 from conformance.verdict import planted
 from conformance.verdict.conclude import conclude_evidence
@@ -410,7 +410,7 @@ def finish_run(
         plan.suite, adapter.identity, resolve_claims(adapter, plan.suite.spec.operations), Target(), "my adapter.py:It"
     ) | {"isolation": "worker"}
     writer = Writer(folder / "results.jsonl", {**pinned, "started": "2026-01-02T03:04:05+00:00", **header})
-    for result in change(list(run(plan.rows, adapter))):
+    for result in change(list(run_rows(plan.rows, adapter))):
         writer.row(result)
     writer.close(4321.125, (), dict.fromkeys(planted.names("worker"), 3))
     evidence = read(folder / "results.jsonl")

@@ -23,7 +23,7 @@ from ..evidence.results import Evidence, InvalidEvidence
 from ..plan.rows import Plan
 from ..report import finish
 from ..report.badge import describe_run
-from ..run.confirm import HangPolicy
+from ..run.ended_process import HangPolicy
 from ..runner.run_suite import RunRequest
 from ..system.files import lock_folder, replace_bytes, replace_text
 from ..system.go_on import go_on

@@ -13,7 +13,7 @@ from ..evidence.command import again_words, run_words, suite_words
 from ..evidence.folder import PAGE, results_path
 from ..evidence.results import Evidence
 from ..report import diff_report
-from ..report.diff import Difference, difference
+from ..report.diff import Difference, compare_runs
 from ..system.files import replace_text
 from ..system.terminal import say, verbatim
 from ..verdict.rejudge import read_and_judge
@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
         raise Usage(f"--out {args.out}: the name must end in .md or .html, which says what to write")
     plan = load_plan(args.suite)
     old, new = (read_and_judge(results_path(path), plan, any_suite=True) for path in (args.old, args.new))
-    change = difference(old, new, plan)
+    change = compare_runs(old, new, plan)
     if not change.tests:
         raise Usage(f"{args.old} and {args.new} have no test in common; compare runs that were asked for the same")
     if args.out:

@@ -21,7 +21,7 @@ from ..plan.quick import QUICK, quick_rows
 from ..plan.rows import Plan, Row, drawn_number, find_drawn, plan_of, plan_of_cases
 from ..plan.select import BadExpression, find_case, ids, select_rows
 from ..report.no_start import report_no_start
-from ..run.confirm import DEFAULT_HANGS, HangPolicy
+from ..run.ended_process import DEFAULT_HANGS, HangPolicy
 from ..runner.run_suite import RunRequest, chosen_rows, run_suite
 from ..runner.shards import find_shard_gap
 from ..system import exit_codes
@@ -152,7 +152,7 @@ class RunFolder:
 
 def _run(request: RunRequest, folder: RunFolder, args: argparse.Namespace, accept: Accept | None) -> int:
     evidence: Evidence | None = None
-    keep = not request.target.filter or folder.named is not None
+    keep = not request.target.row_options or folder.named is not None
     try:
         evidence = run_with_progress(request, folder.claim if keep else None, args.out)
         return conclude_and_report(request.plan, evidence, folder.path, args.json, args.verbose, accept)

@@ -116,7 +116,7 @@ class Target:
     @property
     def is_part(self) -> bool:
         """Ask whether the run leaves out something that the backend claims, except for large tensors."""
-        return bool(self.filter or self.shard or self.operations or self.documents or self.types)
+        return bool(self.row_options or self.shard or self.operations or self.documents or self.types)
 
     def has_in_shard(self, number: int) -> bool:
         """Ask whether the shard, if one was asked for, has the row of this number."""
@@ -124,7 +124,7 @@ class Target:
         return number % int(count) == int(part) - 1
 
     @property
-    def filter(self) -> str:
+    def row_options(self) -> str:
         """The options that chose single rows, as they were given, such as `-k 'infer'`; empty if none did."""
         select = QUICK if self.select == QUICK else f"-k {self.select!r}"
         return " ".join([select] * bool(self.select) + [f"--last-failed {self.last_failed}"] * bool(self.last_failed))

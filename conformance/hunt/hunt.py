@@ -16,7 +16,7 @@ from ..draw.factors import Factors
 from ..meaning.contract import contracts
 from ..model import RIGHT, Adapter, Case, Isolated, Result, Spec
 from ..plan.rows import Row, rows_of
-from ..run.row import run
+from ..run.row import run_rows
 from ..system.progress import track
 from .shrink import shrink
 from .write_case import rule_against
@@ -62,7 +62,7 @@ def hunt(
         nonlocal right
         for row in rows_of([case], spec, compiled):
             if not operations or row.operation in operations:
-                (result,) = run([row], adapter, claims)
+                (result,) = run_rows([row], adapter, claims)
                 if result.is_failure:
                     return Counterexample(row, result)
                 right += not RIGHT.isdisjoint(result.verdicts.values())

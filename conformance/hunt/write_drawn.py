@@ -9,7 +9,7 @@ from time import monotonic
 
 from ..model import Adapter, Case, Claims, Isolated, Result
 from ..plan.rows import Row, is_expressible, row_of
-from ..run.row import run
+from ..run.row import run_rows
 from .shrink import shrink
 from .write_case import case_text, rule_against
 
@@ -101,5 +101,5 @@ class _SmallerCase:
         if self.calls_left < 0:
             return None
         row = row_of(case, *way, self.row.contracts)
-        (result,) = run([row], self.adapter, self.claims)
+        (result,) = run_rows([row], self.adapter, self.claims)
         return (row, result) if result.is_failure and result.diagnosis == self.result.diagnosis else None

@@ -15,8 +15,8 @@ from ..adapter import CannotStart, find_bundled, is_own, load_adapter, name_and_
 from ..model import NOT_RUN, Adapter, Claims, Graph, Isolated, Result, Tensor
 from ..plan.rows import Row
 from ..run.call import arguments_of
-from ..run.confirm import DEFAULT_HANGS, HangCounter, HangPolicy
-from ..run.row import result_without_call, run
+from ..run.ended_process import DEFAULT_HANGS, HangCounter, HangPolicy
+from ..run.row import result_without_call, run_rows
 from ..system.files import temporary_folder
 from ..system.progress import begin
 from .process.launch import CAN_LIMIT_MEMORY, DEFAULT_LIMITS, DEVICE_MEMORY, ProcessLimits
@@ -124,22 +124,22 @@ def close_backend(adapter: Adapter) -> None:
         adapter.close()
 
 
-def run_rows(
+def run_isolated(
     rows: Iterable[Row], adapter: Adapter, claims: Claims, isolation: Isolation, policy: HangPolicy = DEFAULT_HANGS
 ) -> Iterator[Result]:
-    """Run rows like `run`; with `row`, each in a fresh process. Rows after the backend is given up are `not run`."""
+    """Run rows like `run_rows`; with `row`, each in a fresh process. Rows after the backend is given up are `not run`."""
     rest = _note_begun(rows)
     remote = as_remote(adapter)
     hangs = HangCounter(policy.max_hangs) if remote else None
     if isolation == "row" and isinstance(adapter, Isolated):
         for row in _until_given_up(rest, remote, policy.budget):
             adapter.renew()
-            yield from run([row], adapter, claims, hangs)
+            yield from run_rows([row], adapter, claims, hangs)
     else:
         called = _until_given_up(rest, remote, policy.budget)
         if remote and isinstance(rows, Sequence):
             called = _announce_next_calls(called, rows, remote, claims)
-        yield from run(called, adapter, claims, hangs)
+        yield from run_rows(called, adapter, claims, hangs)
     for row in rest:
         yield result_without_call(row, NOT_RUN)
 
@@ -227,7 +227,7 @@ def use_jobs(
 
     def call_here(lists: Iterable[list[Row]]) -> Generator[Result]:
         for rows in lists:
-            yield from run_rows(rows, first, claims, isolation, policy)
+            yield from run_isolated(rows, first, claims, isolation, policy)
 
     if jobs == 1:
         yield call_here
@@ -246,7 +246,7 @@ def use_jobs(
                 what = f"it describes itself differently: {adapter.identity} and {first.identity}"
                 raise CannotStart(f"{first.identity.name}: started twice, {what}") from None
         try:
-            results = run_rows(rows, adapter, claims, isolation, policy)
+            results = run_isolated(rows, adapter, claims, isolation, policy)
             return list(takewhile(lambda _: not is_over.is_set(), results))
         finally:
             idle.append(adapter)

@@ -34,10 +34,10 @@ def with_cases(spec: Spec, folder: Path | None) -> Suite:
     bundled = [spec_folder(), cases_folder()]
     whole = [layers(found.spec, bundled[0])[0], folders[0]] == bundled or digest == digest_of(bundled)
     lost = tuple(name for name in read_lock(cases_folder()) or [LOCK] if name not in cases) if whole else ()
-    same_rows = read_lock(cases_folder(), SUITES_LOCK)[1:]
+    digests = read_lock(cases_folder(), SUITES_LOCK)[1:]
     return Suite(
         spec, cases, digest, own if len(folders) > 1 else frozenset(), whole, lost, folder,
-        frozenset(same_rows if digest in same_rows else ()),
+        frozenset(digests if digest in digests else ()),
     )  # fmt: skip
 
 

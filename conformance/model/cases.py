@@ -261,9 +261,9 @@ class Suite:
     """Ids that bundled cases once had and that are missing now."""
     folder: Path | None = None
     """The folder that --suite names, for the commands that repeat a row."""
-    same_rows: frozenset[str] = frozenset()
+    digests_with_same_rows: frozenset[str] = frozenset()
     """Digests of earlier suites with the same rows, and with the same answers due."""
 
     def has_rows_of(self, digest: str) -> bool:
         """Ask whether the suite with a digest has the same rows: then its evidence can be judged by this suite."""
-        return digest == self.digest or digest in self.same_rows
+        return digest == self.digest or digest in self.digests_with_same_rows

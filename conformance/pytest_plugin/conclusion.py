@@ -17,7 +17,7 @@ from ..evidence.results import Evidence, Tampered, Writer
 from ..isolate.backend import close_backend, open_backend, process_ends, process_notes, use_jobs
 from ..model import BAD, NOT_RUN, Adapter, Result
 from ..plan.rows import Row, drawn_number
-from ..run.confirm import AFTER_HANGS
+from ..run.ended_process import AFTER_HANGS
 from ..run.quiet_backend import quiet_backend, remove_places
 from ..run.row import result_without_call
 from ..runner import planted_backends

@@ -32,7 +32,7 @@ from ..model import NOT_RUN, Adapter, Malformed, Result, Verdict, worst
 from ..plan.rows import Row, plan_of
 from ..report.failure_text import format_failure, format_headline
 from ..report.row_results import RowResult
-from ..run.confirm import AFTER_HANGS
+from ..run.ended_process import AFTER_HANGS
 from ..run.quiet_backend import quiet_backend, stay_in
 from ..runner.run_suite import BackendSetup, RunRequest, check_backend, chosen_rows, load_waivers
 from ..system.exit_codes import CommandError

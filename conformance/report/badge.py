@@ -37,7 +37,7 @@ def summarize(run: FinishedRun) -> tuple[Label, str]:
     parts[-1] += run.scope_phrase
     if waived := run.conclusion.counts.get(WAIVED):
         parts.append(f"{waived} waived")
-    if run.target.filter or run.target.shard or run.evidence.interrupted:
+    if run.target.row_options or run.target.shard or run.evidence.interrupted:
         parts.append("part of the suite")
     if next(iter(claimed)) == "conforms":
         parts += [*filter(None, [_limits(run)]), *([run.conclusion.why] if run.conclusion.exit_code else [])]

@@ -156,7 +156,7 @@ class Difference:
         return tests
 
 
-def difference(old: Evidence, new: Evidence, plan: Plan) -> Difference:
+def compare_runs(old: Evidence, new: Evidence, plan: Plan) -> Difference:
     """Compare two runs. `plan`: of the suite at hand, which names the rules."""
     pinned = tuple(_compare_headers(old.header, new.header))
     was, now = ({result.row: result for result in each.results} for each in (old, new))
@@ -317,7 +317,7 @@ def _changes_of_drawn(rule: str, held: Result, is_new: bool, pinned: tuple[Heade
     for verdict, documents in failed.items():
         ends = (verdict, answer(held)), (_NOT_FAILED, "not kept")
         was, now = ends[::-1] if is_new else ends
-        yield _make_change(rule, held, documents, direction(was[0], now[0]), (was, now), causes)
+        yield _make_change(rule, held, documents, find_direction(was[0], now[0]), (was, now), causes)
 
 
 def _make_change(
@@ -343,7 +343,7 @@ def _changes(
         before, after = (each.verdicts.get(document, NOT_RUN) for each in (was, now))
         if before != after or (not same and before not in _IDLE):
             rank, new_rank = map(_rank_severity, (was, now), (each.get(document) for each in blamed))
-            way = direction(before, after)
+            way = find_direction(before, after)
             if before == after == FAIL and new_rank < rank:
                 way = "worse"
             elif (before, after) == (FAIL, NOT_CLAIMED) and now.outcome.was_called and is_same_scope:
@@ -364,7 +364,7 @@ def _rank_severity(result: Result, blamed: Blamed | None) -> int:
     return SEVERITIES.index(blamed.severity) if blamed else int(not result.ends_process)
 
 
-def direction(was: str, now: str) -> Direction:
+def find_direction(was: str, now: str) -> Direction:
     if was in BAD and now in (WAIVED, *_IDLE):
         return "set aside"
     if now in _GOOD:

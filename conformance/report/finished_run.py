@@ -120,7 +120,7 @@ class FinishedRun:
     @cached_property
     def left_out(self) -> Mapping[str, tuple[RowResult, ...]]:
         """Rows that the run was not meant to make, by reason; reports give only their number."""
-        chosen = self.target.filter or self.target.shard
+        chosen = self.target.row_options or self.target.shard
         listed = (LOST,) if chosen else (LOST, TOO_LARGE)
         return {why: rows for why, rows in self.not_run.items() if why not in listed}
 
@@ -136,8 +136,8 @@ class FinishedRun:
             return TOO_LARGE
         if not any(in_target(row, document, self.target, self.claims) for document in row.documents):
             return "outside the target of this run"
-        if self.target.filter:
-            return f"not chosen by {self.target.filter}"
+        if self.target.row_options:
+            return f"not chosen by {self.target.row_options}"
         if self.target.shard:
             return f"not in the part {self.target.shard} of the suite"
         return LOST

@@ -113,7 +113,7 @@ def list_not_run(run: FinishedRun) -> list[str]:
     """List in plain words what was not run: too large, not chosen, or lost."""
     names = [*run.conclusion.not_run]
     names += [
-        f"all but {what}" for what in (run.target.filter, run.target.shard and f"part {run.target.shard}") if what
+        f"all but {what}" for what in (run.target.row_options, run.target.shard and f"part {run.target.shard}") if what
     ]
     lost = run.conclusion.counts.get(NOT_RUN, 0)
     return names + [f"{count_noun(lost, 'test')} that did not run"] * bool(lost)

@@ -29,7 +29,7 @@ from ..plan.rows import Row
 from ..plan.steps import RowStep
 from .call import arguments_of, attempt, call_often, call_outcome, elements_of, make_call
 from .concurrent import call_concurrently
-from .confirm import AFTER_HANGS, HangCounter, confirm
+from .ended_process import AFTER_HANGS, HangCounter, confirm
 from .judge import Judgement, deciding_step, judge_step
 
 _MAX_PROGRAMS_KEPT = 24
@@ -42,7 +42,7 @@ Part = tuple[int, list[Outcome]]
 """Steps of a row that are judged together: the number of the first, and their outcomes."""
 
 
-def run(
+def run_rows(
     rows: Iterable[Row], adapter: Adapter, claims: Claims | None = None, hangs: HangCounter | None = None
 ) -> Iterator[Result]:
     """Run rows in order. The claims are read before the first and do not change."""

@@ -12,7 +12,7 @@ from ..isolate.backend import Isolation, close_backend
 from ..model import PASS, Adapter, Claims, Isolated, Result
 from ..model.results import RightAlone
 from ..plan.rows import Row
-from ..run.row import run
+from ..run.row import run_rows
 from ..system.go_on import go_on
 from ..verdict.drawn_calls import failure_key
 
@@ -120,5 +120,5 @@ class FreshCalls:
             vars(self).pop("adapter", None)
 
     def _call(self, row: Row) -> Result:
-        (result,) = run([row], self.adapter, self._claims)
+        (result,) = run_rows([row], self.adapter, self._claims)
         return result

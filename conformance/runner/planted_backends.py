@@ -8,7 +8,7 @@ from itertools import islice
 from ..adapter import resolve_claims
 from ..draw.nonce import with_every_row
 from ..evidence.results import Target, Writer, header_of
-from ..isolate.backend import Isolation, run_rows, use_backend
+from ..isolate.backend import Isolation, run_isolated, use_backend
 from ..isolate.process.launch import ProcessLimits
 from ..meaning.contract import contracts
 from ..model import FAIL
@@ -66,7 +66,7 @@ def _run_planted_backend(
     with use_backend(planted.backend, isolation, limits) as adapter:
         claims, target = resolve_claims(adapter, plan.suite.spec.operations), Target()
         writer = Writer(None, header_of(plan.suite, adapter.identity, claims, target, planted.backend, digest=False))
-        for result in run_rows(rows, adapter, claims, isolation):
+        for result in run_isolated(rows, adapter, claims, isolation):
             writer.row(result)
         evidence = writer.close(0.0)
     part = Plan(plan.suite, rows)

@@ -34,7 +34,7 @@ from ..isolate.process.launch import DEFAULT_LIMITS, ProcessLimits
 from ..model import BAD, NOT_RUN, Adapter, Claims, Result
 from ..plan.quick import quick_rows
 from ..plan.rows import Plan, Row, drawn_number, has_many_elements
-from ..run.confirm import AFTER_HANGS, DEFAULT_HANGS, HangPolicy
+from ..run.ended_process import AFTER_HANGS, DEFAULT_HANGS, HangPolicy
 from ..run.quiet_backend import quiet_backend, remove_places, stay_in
 from ..run.row import result_without_call
 from ..system.terminal import count_noun
@@ -109,7 +109,7 @@ def run_suite(
             claims, header = setup.claims, setup.header
             folder = out(header) if out else None
             path = folder and folder / RESULTS
-            few = bool(request.target.filter)
+            few = bool(request.target.row_options)
             planted_failures = planted_backends.run_all(request.plan, request.isolation, request.limits, few)
             drawn = DrawnRun(request.plan, setup, request.drawn_rows, request.target) if request.drawn_rows else None
             header |= {"drawn": drawn.drawn.to_json()} if drawn else {}

@@ -19,12 +19,12 @@ from ..evidence.results import Evidence, InvalidEvidence, pack, parse, read, rea
 from ..model import NOT_CLAIMED, NOT_RUN
 from ..plan.rows import Plan
 from ..report.also_failing import fill_others, fill_since
-from ..report.diff import difference
+from ..report.diff import compare_runs
 from ..report.diff_report import render_html
 from ..report.finished_run import FinishedRun
 from ..report.render import ASSETS, BEGIN_OF_ASSET, BEGIN_OF_PAGE, Site, list_assets
 from ..report.verify import OtherSuite
-from ..run.confirm import AFTER_HANGS
+from ..run.ended_process import AFTER_HANGS
 from ..system.files import open_regular, read_bytes, replace_bytes, replace_text
 from ..system.progress import track
 from ..system.text import quote_json
@@ -218,7 +218,7 @@ def _write_changes(runs: Sequence[tuple[Path, FinishedRun]]) -> Mapping[Path, tu
     changes: dict[Path, tuple[str, int, int]] = {}
     for (before, old), (folder, new) in pair_versions(runs):
         path = folder / f"since-{before.name}.html"
-        change = difference(old.evidence, new.evidence, new.plan)
+        change = compare_runs(old.evidence, new.evidence, new.plan)
         replace_text(path, render_html(change, f"../{before.name}/{PAGE}", PAGE, in_site=True))
         changes[folder] = before.name, change.counts["better"], change.counts["worse"]
     for folder, _ in runs:

@@ -87,7 +87,7 @@ class Conclusion:
         return sum(self.counts.values())
 
 
-class RunLimits(NamedTuple):
+class VerdictLimits(NamedTuple):
     """Facts that limit every verdict of a run."""
 
     in_process: bool = False
@@ -100,7 +100,7 @@ class RunLimits(NamedTuple):
     """What the adapter answers instead of the library."""
 
 
-_NO_LIMITS = RunLimits()
+_NO_LIMITS = VerdictLimits()
 
 
 def conclude_evidence(plan: Plan, evidence: Evidence) -> Conclusion:
@@ -111,12 +111,12 @@ def conclude_evidence(plan: Plan, evidence: Evidence) -> Conclusion:
     if header.get("waivers"):
         whole = not target.is_part and not _lacks_rows(plan, results, target, claims)
         overdue = waive.find_overdue(header, results, plan.rows, whole, has_called_all(evidence))
-    missed = None if target.filter or target.shard else name_missed_rows(evidence)
+    missed = None if target.row_options or target.shard else name_missed_rows(evidence)
     calls = sentences.name_missing_calls(evidence.footer.get("notes", ()), results)
     conclusion = conclude(
         plan, results, claims, target, doubt=_find_doubt(plan, evidence),
         overdue=() if target.is_part else overdue,
-        limits=RunLimits(ran_in_suite_process(header), missed, calls, evidence.answered_by_adapter),
+        limits=VerdictLimits(ran_in_suite_process(header), missed, calls, evidence.answered_by_adapter),
     )  # fmt: skip
     notes = [*conclusion.notes]
     if conclusion.exit_code != OVERDUE:  # otherwise they are in `why`
@@ -170,7 +170,7 @@ def _describe_other_suite(suite: Suite) -> str:
 
 def conclude(
     plan: Plan, results: Mapping[str, Result], claims: Claims, target: Target,
-    doubt: tuple[int, str] | None = None, overdue: tuple[str, ...] = (), limits: RunLimits = _NO_LIMITS,
+    doubt: tuple[int, str] | None = None, overdue: tuple[str, ...] = (), limits: VerdictLimits = _NO_LIMITS,
 ) -> Conclusion:  # fmt: skip
     """Conclude from results. The rows are those of the plan: a row without a result is not run.
 
@@ -278,7 +278,9 @@ def _exit_code(
 ) -> tuple[int, str]:  # fmt: skip
     tests = Counter(count_tests(standings))
     if failed := count_failed(tests):
-        number = count_noun(failed, "test") if target.filter else f"{failed:,} of {count_noun(tests.total(), 'test')}"
+        number = (
+            count_noun(failed, "test") if target.row_options else f"{failed:,} of {count_noun(tests.total(), 'test')}"
+        )
         if failed == tests[ERROR]:
             return FAILS, f"{number} {describe_errors(failed)}; nothing is known of the backend there"
         number += " fails" if failed == 1 else " fail"
@@ -299,10 +301,10 @@ def _exit_code(
         return INCOMPLETE, f"incomplete: shard {target.shard} of the rows; `conformance report` joins the shards"
     nothing_ran = all(rows.verdicts[document] == NOT_RUN for (document, _), group in groups.items() for rows in group)
     if (target.last_failed or target.select == QUICK) and nothing_ran:
-        return INCOMPLETE, f"incomplete: nothing ran; {target.filter} chooses no row of the target"
+        return INCOMPLETE, f"incomplete: nothing ran; {target.row_options} chooses no row of the target"
     if target.select and nothing_ran:
         return INCOMPLETE, f"incomplete: nothing ran; {_explain_no_row(target.select, plan)}"
-    if target.filter:
+    if target.row_options:
         return INCOMPLETE, f"incomplete: {sentences.describe_filter(target, len(plan.suite.cases))}"
     if unmet := list(_find_unmet(standings, claims, target)):
         return INCOMPLETE, f"incomplete: required and not shown: {', '.join(unmet)}"

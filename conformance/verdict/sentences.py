@@ -164,8 +164,8 @@ def describe_limits(
         yield f"no more than {join_names(target.types)} was asked for"
     if target.shard:
         yield f"only shard {target.shard}"
-    if target.filter:
-        yield f"only the cases of {target.filter}"
+    if target.row_options:
+        yield f"only the cases of {target.row_options}"
     if not_run:
         yield f"not run: {join_names(not_run)}"
     if answered:
@@ -199,8 +199,8 @@ def scope_phrase(suite: Suite) -> str:
 
 def describe_filter(target: Target, cases: int) -> str:
     """Say what -k, --quick or --last-failed chose of all cases, and that this is not enough."""
-    if target.filter != QUICK:
-        return f"{target.filter} chose some rows, and only the whole suite shows conformity"
+    if target.row_options != QUICK:
+        return f"{target.row_options} chose some rows, and only the whole suite shows conformity"
     few, planted = quick_rows(), len(import_module("conformance.adapters.planted").PLANTED)
     noticed = f"{planted - len(few.unnoticed)} of {planted} planted backends"
     some = f"{len(few.rows)} rows of {len(few.cases)} cases; together with all its drawn rows they notice {noticed}"

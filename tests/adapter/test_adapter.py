@@ -10,7 +10,7 @@ from conformance.adapter import digest_of_adapter, load_adapter, registered_back
 from conformance.evidence.results import read
 from conformance.model import Crashed, Outcome
 from conformance.plan.rows import Plan
-from conformance.run.row import run
+from conformance.run.row import run_rows
 from conformance.system.files import sha256_of
 
 from .. import miniatures
@@ -229,7 +229,7 @@ def answering(kind: str) -> miniatures.Answers:
 
 @pytest.mark.parametrize("kind", miniatures.Answers.KINDS)
 def test_no_answer_that_is_none_passes(plan: Plan, kind: str) -> None:
-    results = list(run(plan.rows, answering(kind)))
+    results = list(run_rows(plan.rows, answering(kind)))
     wrong = [each for each in results if each.outcome.kind != "rejected"]
     assert len(wrong) < len(results) == len(plan.rows)
     assert not any("pass" in each.verdicts.values() for each in wrong)
@@ -254,7 +254,7 @@ def test_no_answer_that_is_none_passes(plan: Plan, kind: str) -> None:
     ],
 )
 def test_an_error_names_the_kind_of_answer(plan: Plan, kind: str, words: str) -> None:
-    assert words in str(next(run(plan.rows, answering(kind))).outcome.message)
+    assert words in str(next(run_rows(plan.rows, answering(kind))).outcome.message)
 
 
 @pytest.mark.slow
@@ -265,7 +265,7 @@ def test_whatever_is_raised_is_a_verdict_and_the_run_goes_on(
 ) -> None:
     adapter = stage()
     adapter.what = what
-    results = list(run(plan.rows, adapter))
+    results = list(run_rows(plan.rows, adapter))
     due = {"MemoryError": {"fail"}}.get(what, {"fail"} if what.startswith("Unsupported") else {"error"})
     assert [each.row for each in results] == [row.id for row in plan.rows]
     assert verdicts(results) == due
@@ -276,7 +276,7 @@ def test_whatever_is_raised_is_a_verdict_and_the_run_goes_on(
 
 @pytest.mark.parametrize("adapter", [miniatures.Deep(), miniatures.NoProgram()])
 def test_a_compilation_that_comes_to_nothing_is_an_error(plan: Plan, adapter: miniatures.Bent) -> None:
-    assert verdicts(run(plan.rows[:30], adapter)) == {"error"}
+    assert verdicts(run_rows(plan.rows[:30], adapter)) == {"error"}
 
 
 def test_a_program_that_died_is_compiled_again_for_the_next_step(plan: Plan) -> None:
@@ -295,7 +295,7 @@ def test_a_program_that_died_is_compiled_again_for_the_next_step(plan: Plan) -> 
             return answer
 
     row = next(r for r in plan.rows if r.id == "two-calls[DynamicReshape-1-f32-s32]")
-    (result,) = run([row], DiesOnce())
+    (result,) = run_rows([row], DiesOnce())
     assert len(compiled) == 2
     assert [outcome.kind for outcome in result.outcomes] == ["crash", "tensor"]
     assert result.outcomes[1] == Outcome("tensor", "f32", (4, 3))
@@ -311,7 +311,7 @@ def test_an_interrupt_by_a_person_is_no_error_of_a_backend(plan: Plan) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        list(run(plan.rows, Interrupted()))
+        list(run_rows(plan.rows, Interrupted()))
 
 
 def test_an_interrupt_while_a_backend_starts_is_raised(backend: Any) -> None:

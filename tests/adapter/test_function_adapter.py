@@ -13,7 +13,7 @@ from conformance.adapter import CannotStart, FunctionAdapter, load_adapter
 from conformance.model import Claims, Declared, Graph, Identity, Unsupported
 from conformance.plan.rows import Plan
 from conformance.run.quiet_backend import quiet_backend
-from conformance.run.row import run
+from conformance.run.row import run_rows
 
 from .. import builders, miniatures
 from ..builders import Command, conforming, mini
@@ -32,7 +32,7 @@ def function(**fields: Any) -> FunctionAdapter:
 def verdicts(plan: Plan, adapter: FunctionAdapter, case: str) -> set[str]:
     rows = [row for row in plan.rows if row.case.id == case]
     assert rows
-    return {verdict for result in run(rows, adapter) for verdict in result.verdicts.values()}
+    return {verdict for result in run_rows(rows, adapter) for verdict in result.verdicts.values()}
 
 
 def raising(error: type[Exception]) -> Any:

@@ -18,7 +18,7 @@ from conformance.plan.memory import volume_of
 from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 from conformance.run.call import make_call
-from conformance.run.row import run
+from conformance.run.row import run_rows
 from tests.builders import Cli, bundled_plan, write_suite
 from tests.processes import works
 
@@ -344,7 +344,7 @@ def test_a_new_adapter_that_cannot_be_written_leaves_nothing(
 def test_a_new_adapter_adds_no_failures_to_its_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["new-adapter", "mine"]) == 0
-    results = list(run(_rows(), load_adapter("./mine.py:Mine")))
+    results = list(run_rows(_rows(), load_adapter("./mine.py:Mine")))
     assert {result.diagnosis for result in results if "error" in result.verdicts.values()} == set()
     assert {result.diagnosis for result in results if "fail" in result.verdicts.values()} == {
         "answered an illegal call"

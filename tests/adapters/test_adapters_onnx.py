@@ -8,7 +8,7 @@ from conformance.load.cases import load_suite
 from conformance.model import Adapter, Declared, Graph, Node, Operand, Rejected, Unsupported
 from conformance.plan.memory import TensorSpec, lay_out, patterns
 from conformance.plan.rows import plan_of
-from conformance.run.row import run
+from conformance.run.row import run_rows
 
 from .backends import NO, YES, answer, graph, load_or_skip, node
 
@@ -102,7 +102,7 @@ def test_a_shape_is_read_wherever_its_entries_lie(type_: str, step: int) -> None
         row for row in plan_of(load_suite()).rows
         if row.case.shape_step == step and row.type == type_ and row.given == "runtime"
     )  # fmt: skip
-    (result,) = run([row], load_or_skip("onnxruntime"))
+    (result,) = run_rows([row], load_or_skip("onnxruntime"))
     assert set(result.verdicts.values()) == {"pass"}, result.detail
 
 
@@ -145,7 +145,7 @@ def test_a_refusal_names_its_stage(adapter: Adapter) -> None:
 def test_a_node_without_dst_is_answered_and_fails() -> None:
     rows = [row for row in plan_of(load_suite()).rows if row.case.id == "dst-is-not-connected"]
     assert {
-        verdict for result in run(rows, load_or_skip("onnx-reference")) for verdict in result.verdicts.values()
+        verdict for result in run_rows(rows, load_or_skip("onnx-reference")) for verdict in result.verdicts.values()
     } == {"fail"}
 
 

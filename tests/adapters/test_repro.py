@@ -22,7 +22,7 @@ from conformance.plan.memory import patterns, volume_of
 from conformance.plan.rows import Row
 from conformance.report import report_page
 from conformance.report.repeat_script import list_due
-from conformance.run.row import run
+from conformance.run.row import run_rows
 from tests.builders import Cli, Wrong, bundled_plan, finish_run, plan_as_bundled
 
 from .backends import load_or_skip
@@ -203,7 +203,7 @@ def outcomes(backend: str, rows: list[Row]) -> dict[str, list[str]]:
                 f"{o.type}{list(o.dims or ())}" if o.kind == "tensor" else words.get(o.kind, o.kind)
                 for o in result.outcomes
             ]
-            for result in run(rows, adapter)
+            for result in run_rows(rows, adapter)
         }
 
 

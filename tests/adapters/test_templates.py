@@ -19,7 +19,7 @@ from conformance.isolate.protocol.messages import graph_record
 from conformance.load.cases import load_suite
 from conformance.model import Result
 from conformance.plan.rows import Plan, Row, plan_of
-from conformance.run.row import run
+from conformance.run.row import run_rows
 from conformance.selfcheck.mutants import rows_to_run
 from conformance.system.files import adapters_folder
 
@@ -134,7 +134,7 @@ def chosen(plan: Plan, rule: str | None = None, most: int = 100_000) -> list[Row
 
 def results(backend: str, rows: list[Row], seconds: float = 60.0) -> Generator[Result, None, None]:
     with use_backend(backend, "worker", ProcessLimits(seconds=seconds)) as adapter:
-        yield from run(rows, adapter)
+        yield from run_rows(rows, adapter)
 
 
 def is_bad(result: Result) -> bool:

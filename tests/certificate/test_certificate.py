@@ -37,7 +37,7 @@ from conformance.evidence.results import InvalidEvidence, read
 from conformance.evidence.subject import PackageFile, Subject
 from conformance.plan.rows import Plan
 from conformance.report.verify import OtherSuite
-from conformance.run.confirm import HangPolicy
+from conformance.run.ended_process import HangPolicy
 from conformance.runner.repeat import Repetition
 from conformance.site.publish import published_folders
 from conformance.system import files
@@ -61,7 +61,9 @@ ZEROS = "    def copy_elements(self, src, dst, may): return src.array() * 0\n"
 @pytest.mark.slow
 def test_a_later_suite_with_the_same_rows_relies_on_a_certificate(lab: Lab) -> None:
     plan = lab.plan
-    later = replace(plan, suite=replace(plan.suite, digest="b" * 64, same_rows=frozenset((plan.suite.digest,))))
+    later = replace(
+        plan, suite=replace(plan.suite, digest="b" * 64, digests_with_same_rows=frozenset((plan.suite.digest,)))
+    )
     with pytest.raises(OtherSuite, match="`conformance report` on the evidence writes the reports of this one"):
         check_certificate(lab.folder, later, lab.trust())
     for name in folder.REPORTS:

@@ -234,7 +234,7 @@ def test_another_suite_and_other_rows_are_refused(path: Path) -> None:
     own = replace_fields(load_suite(), digest=evidence.header["suite"]["digest"])
     later = replace_fields(own, digest="0" * 64)
     refuse_incomplete(evidence, ROWS, own, path)
-    alike = replace_fields(later, same_rows=frozenset((own.digest,)))
+    alike = replace_fields(later, digests_with_same_rows=frozenset((own.digest,)))
     refuse_incomplete(evidence, ROWS, alike, path)
     waived = replace_fields(evidence, header={**evidence.header, "waivers": [{"rule": "same-volume"}]})
     assert waived.can_be_judged_by(own)

@@ -24,7 +24,7 @@ from conformance.meaning.contract import contracts
 from conformance.model import Case, Crashed, Graph, Layout, Program, Rejected, TimedOut
 from conformance.plan.memory import TensorSpec, lay_out
 from conformance.plan.rows import Row, plan_of, rows_of
-from conformance.run.row import run
+from conformance.run.row import run_rows
 from conformance.selfcheck.mutants import planted_backends
 from conformance.system.exit_codes import INCOMPLETE
 
@@ -60,9 +60,9 @@ def find(name: str, examples: int, folder: Path) -> HuntResult:
     hunted = hunt(PLANTED[name](), spec(), examples)
     counterexample = found_by(hunted)
     again = paste_row(counterexample, folder)
-    (result,) = run([again], PLANTED[name]())
+    (result,) = run_rows([again], PLANTED[name]())
     assert result.is_failure, f"{name}: what was pasted does not fail:\n{counterexample.text}"
-    (result,) = run([again], load_adapter("reference"))
+    (result,) = run_rows([again], load_adapter("reference"))
     assert not result.is_failure, f"the reference fails what was pasted:\n{counterexample.text}"
     return hunted
 

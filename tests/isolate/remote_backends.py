@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from conformance.isolate.backend import Isolation, run_rows, use_backend
+from conformance.isolate.backend import Isolation, run_isolated, use_backend
 from conformance.isolate.process.launch import ProcessLimits
 from conformance.isolate.protocol.remote import Remote, start_worker
 from conformance.model import Adapter, Result
 from conformance.plan.rows import Row
-from conformance.run.confirm import DEFAULT_HANGS, HangPolicy
-from conformance.run.row import run
+from conformance.run.ended_process import DEFAULT_HANGS, HangPolicy
+from conformance.run.row import run_rows
 
 from .calls import call
 
@@ -156,13 +156,13 @@ def suite_to_kill(backend: str, before: str = "") -> Iterator[tuple[subprocess.P
 def run_remote(
     remote: Adapter, rows: Iterable[Row], isolation: Isolation = "worker", policy: HangPolicy = DEFAULT_HANGS
 ) -> Iterator[Result]:
-    return run_rows(rows, remote, remote.claims, isolation, policy)
+    return run_isolated(rows, remote, remote.claims, isolation, policy)
 
 
 def run_in_both(backend: str, rows: Sequence[Row], there: Remote) -> tuple[list[Result], list[Result]]:
     """The results of rows in this process, and in another that must not start again."""
     with use_backend(backend, "none") as here:
-        results = list(run(rows, here)), list(run(rows, there))
+        results = list(run_rows(rows, here)), list(run_rows(rows, there))
     assert there.generation == 1
     return results
 

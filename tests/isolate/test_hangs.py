@@ -13,8 +13,8 @@ from conformance.isolate.backend import Isolation, open_backend, process_notes, 
 from conformance.isolate.process.launch import ProcessLimits
 from conformance.model import Graph, Program, Result, TimedOut
 from conformance.plan.rows import Plan, Row
-from conformance.run.confirm import HangCounter, HangPolicy
-from conformance.run.row import run
+from conformance.run.ended_process import HangCounter, HangPolicy
+from conformance.run.row import run_rows
 from conformance.runner.run_suite import note_after_hangs
 
 from ..builders import Command, plan_of_cases
@@ -50,7 +50,7 @@ def two_cases(plan: Plan) -> list[Row]:
 @pytest.mark.parametrize("most", [1, 2, 0])
 def test_max_hangs_of_a_case_and_operation(plan: Plan, most: int) -> None:
     adapter = LostCalls(lambda graph: graph.nodes[0].operation == "Reshape-1")
-    results = list(run(two_cases(plan), adapter, hangs=HangCounter(most)))
+    results = list(run_rows(two_cases(plan), adapter, hangs=HangCounter(most)))
     called = most or 12
     assert kinds_of(results, "StaticReshape") == kinds_of(results, "DynamicReshape-1") == ["rejected"] * 6
     assert kinds_of(results, "Reshape-1") == 2 * (["timeout"] * called + ["none"] * (12 - called))
@@ -60,7 +60,7 @@ def test_max_hangs_of_a_case_and_operation(plan: Plan, most: int) -> None:
 
 def test_occasional_hangs_do_not_count(plan: Plan) -> None:
     asked = [row for row in two_cases(plan) if row.operation == "Reshape-1"][:6]
-    results = list(run(asked, LostCalls(lambda graph: graph.src.type == "bf16"), hangs=HangCounter(2)))
+    results = list(run_rows(asked, LostCalls(lambda graph: graph.src.type == "bf16"), hangs=HangCounter(2)))
     assert [result.outcome.kind for result in results] == ["rejected", "timeout", "rejected"] * 2
 
 

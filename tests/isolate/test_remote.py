@@ -10,7 +10,7 @@ from conformance.isolate.backend import open_backend, run_in_parallel, use_backe
 from conformance.model import AnswerNotRead, Result
 from conformance.plan.memory import TensorSpec, lay_out
 from conformance.plan.rows import Plan, Row
-from conformance.run.row import run
+from conformance.run.row import run_rows
 
 from .calls import call, reshape
 from .faulty_program import hurry
@@ -96,7 +96,7 @@ def test_rows_of_a_case_stay_with_one_process(plan: Plan, monkeypatch: pytest.Mo
         taken.append(chunk)
         return []
 
-    monkeypatch.setattr("conformance.isolate.backend.run_rows", take)
+    monkeypatch.setattr("conformance.isolate.backend.run_isolated", take)
     another = partial(open_backend, "reference", "none", LIMITS)
     with use_backend("reference", "none") as first:
         assert not list(run_in_parallel(rows, first, another, first.claims, "none", 2))
@@ -123,7 +123,7 @@ def test_rows_of_a_case_that_die_alike(plan: Plan, fresh: Fresh) -> None:
     asked = [row for row in plan.rows if row.case.id in (first, other) and row.operation == "StaticReshape"][:5]
     assert [row.case.id for row in asked] == [first] * 3 + [other] * 2
     remote = fresh(dying)
-    results = list(run(asked, remote))
+    results = list(run_rows(asked, remote))
     assert remote.generation == 5 + 2, "one process a row, and one for the second try of the first of either case"
     again, alike = (f"(deterministic: {how})" for how in AGAIN)
     assert [str(result.outcome.message).endswith(again) for result in results] == [True, False, False, True, False]
@@ -134,7 +134,7 @@ def test_rows_of_a_case_that_die_alike(plan: Plan, fresh: Fresh) -> None:
 def test_a_row_that_dies_after_a_flaky_one(tmp_path: Path, plan: Plan, fresh: Fresh) -> None:
     backend = write_backend(tmp_path, SOMETIMES.format(state=str(tmp_path / "state")), "Sometimes")
     asked = [row for row in plan.rows if row.case.id == "two-infers" and row.operation == "StaticReshape"]
-    results = list(run(asked, fresh(backend)))
+    results = list(run_rows(asked, fresh(backend)))
     messages = [str(result.outcome.message) for result in results]
     assert ["flaky" in message for message in messages] == [True, False, False]
     assert [message.endswith(f"(deterministic: {AGAIN[0]})") for message in messages] == [False, True, False]
@@ -144,7 +144,7 @@ def test_a_backend_that_knows_src_by_its_address(tmp_path: Path, plan: Plan, fre
     asked = [row for row in plan.rows if row.case.id == "memory-is-used-again-for-other-elements"]
     for name, verdict in (("ByAddress", "fail"), ("View", "pass"), ("ViewOfTheLibrarys", "pass")):
         remote = fresh(write_backend(tmp_path, BY_ADDRESS, name))
-        assert verdicts(run(asked, remote)) == {verdict}
+        assert verdicts(run_rows(asked, remote)) == {verdict}
 
 
 def test_a_hang_ends_in_time(tmp_path: Path, fresh: Fresh) -> None:

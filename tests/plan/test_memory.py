@@ -25,7 +25,7 @@ from conformance.plan.memory import (
 )
 from conformance.plan.rows import Plan, Row
 from conformance.run.call import elements_of
-from conformance.run.row import run, run_row
+from conformance.run.row import run_row, run_rows
 
 from .. import miniatures
 from ..builders import CASES, IN_PLACE, plan_of_cases, some_slow
@@ -233,7 +233,7 @@ def test_an_error_does_not_hide_a_write(plan: Plan) -> None:
 
 
 def test_a_backend_that_shrinks_memory(plan: Plan) -> None:
-    found = list(run(plan.rows, miniatures.Shrinks()))
+    found = list(run_rows(plan.rows, miniatures.Shrinks()))
     legal = [each for each in found if each.outcome.kind == "tensor"]
     assert {each.diagnosis for each in legal} == {"wrote outside src"}
     assert not any(task.src.touched for each in plan.rows for task in each.steps)

@@ -10,7 +10,7 @@ from conformance.meaning.chains import meaning_of
 from conformance.meaning.contract import contracts
 from conformance.model import Array
 from conformance.plan.rows import plan_of
-from conformance.run.row import run
+from conformance.run.row import run_rows
 
 from ..builders import Cli, write_suite
 
@@ -115,7 +115,7 @@ def test_a_function_is_called_with_src_for_each_node() -> None:
             called.append(src.shape)
             return src.reshape([src.shape[i] if n == 0 and special_zero else n for i, n in enumerate(shape)])
 
-    (result,) = run([ROWS["two-nodes-copy-from-one-src[StaticReshape-f32]"]], Function())
+    (result,) = run_rows([ROWS["two-nodes-copy-from-one-src[StaticReshape-f32]"]], Function())
     assert set(result.verdicts.values()) == {"pass"}
     assert called == [(4, 6), (4, 6)]
 
@@ -124,7 +124,9 @@ def test_a_column_has_its_entries_along_the_first_dimension() -> None:
     (step,) = ROWS["shape-is-a-matrix-of-one-column[Reshape-1-f32-s64-constant]"].steps
     assert step.graph.nodes[0].shape is not None
     assert step.graph.nodes[0].shape.dims == (2, 1)
-    (result,) = run([ROWS["shape-is-a-matrix-of-one-column[Reshape-1-f32-s64-runtime]"]], load_adapter("reference"))
+    (result,) = run_rows(
+        [ROWS["shape-is-a-matrix-of-one-column[Reshape-1-f32-s64-runtime]"]], load_adapter("reference")
+    )
     assert result.outcome.message == "shape-has-one-dimension"
 
 

@@ -8,7 +8,7 @@ from conformance.adapter import load_adapter
 from conformance.load.cases import load_suite
 from conformance.model import Crashed, Graph, Program, Tensor
 from conformance.plan.rows import Plan, Row, plan_of
-from conformance.run.row import run
+from conformance.run.row import run_rows
 from conformance.verdict.blame import Blamer
 from conformance.verdict.rejudge import find_contradictions
 
@@ -60,7 +60,7 @@ class LiesElsewhere(Reference):
 
 
 def test_an_answer_with_other_strides_than_declared() -> None:
-    results = run([row("dst-columns-lie-together"), row("all-of-dst-in-one-place"), row(WOVEN)], LiesElsewhere())
+    results = run_rows([row("dst-columns-lie-together"), row("all-of-dst-in-one-place"), row(WOVEN)], LiesElsewhere())
     assert [set(result.verdicts.values()) for result in results] == [{"pass"}, {"observed"}, {"observed"}]
 
 
@@ -109,7 +109,7 @@ class Raises(Reference):
 )  # fmt: skip
 def test_answers_to_strides_that_overlap(case: str, backend: Reference, verdict: str) -> None:
     each = row(case)
-    (result,) = run([each], backend)
+    (result,) = run_rows([each], backend)
     assert set(result.verdicts.values()) == {verdict}, result
     header = {"claims": backend.claims.to_json(), "waivers": ()}
     plan = Plan(load_suite(), (each,))
@@ -124,7 +124,7 @@ def test_explain_on_strides_that_overlap(cli: Cli) -> None:
 @pytest.mark.parametrize(("backend", "verdict"), [(Overlaps(), "observed"), (Overlaps("answer"), "fail")])
 def test_answers_with_woven_dimensions(backend: Reference, verdict: str) -> None:
     woven = row(WOVEN)
-    (result,) = run([woven], backend)
+    (result,) = run_rows([woven], backend)
     assert set(result.verdicts.values()) == {verdict}
     blamer = Blamer(load_suite().spec.rules)
     blamed = [blamer.blame(woven, result, document) for document in woven.documents]

@@ -10,7 +10,7 @@ import pytest
 
 from conformance.adapter import load_adapter
 from conformance.evidence.results import read
-from conformance.run.row import run
+from conformance.run.row import run_rows
 
 from ..builders import plan_of_cases, some_slow
 from .done import FILE, HERE, NO_REPORTS, ROW, STATIC, SUITE, Done
@@ -134,7 +134,7 @@ def test_hooks_that_listen_change_no_verdict(few: Path, backend: str, listens: s
     rows = [row for row in plan_of_cases(few).rows if (row.type, row.operation) == ("f32", "StaticReshape")]
     words = (".", FILE, "-q", *STATIC, "--tb=no", "--conformance-out=out")
     done = Done(few, *SUITE, *HERE, *words, adapter=f"{backend}:Refuses")
-    wanted = {result.row: dict(result.verdicts) for result in run(rows, load_adapter(f"{backend}:Refuses"))}
+    wanted = {result.row: dict(result.verdicts) for result in run_rows(rows, load_adapter(f"{backend}:Refuses"))}
     got = {result.row: dict(result.verdicts) for result in read(few / "out" / "results.jsonl").results}
     assert {row: got[row] for row in wanted} == wanted
     bad = sum(not {"fail", "error"}.isdisjoint(verdicts.values()) for verdicts in wanted.values())

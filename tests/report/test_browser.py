@@ -14,7 +14,7 @@ import pytest
 from conformance.model import IDLE, Result
 from conformance.plan.rows import Plan
 from conformance.report import diff_report
-from conformance.report.diff import difference
+from conformance.report.diff import compare_runs
 from conformance.site import compare_page
 from tools.picture import find_chromium
 
@@ -66,7 +66,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory, small_site: Path) -> dict[st
     (folder / "published.html").write_text(compare_page.render([right, wrong], links), encoding="utf-8")
     (folder / "many.html").write_text(compare_page.render([right, wrong] * 12), encoding="utf-8")
     report_run(plan, Right(), folder / "part", one_case)
-    found = difference(right.evidence, wrong.evidence, plan)
+    found = compare_runs(right.evidence, wrong.evidence, plan)
     (folder / "diff.html").write_text(diff_report.render_html(found), encoding="utf-8")
     return {
         "report": folder / "wrong" / "report.html",

@@ -17,7 +17,7 @@ from conformance.evidence.folder import find_published_results
 from conformance.evidence.results import Evidence, pack, read
 from conformance.model.verdicts import COLOURS, Label
 from conformance.plan.rows import Plan, drawn_number
-from conformance.report.diff import difference
+from conformance.report.diff import compare_runs
 from conformance.report.finished_run import FinishedRun
 from conformance.report.table_sections import collect_rules
 from conformance.site.landing import collect_libraries
@@ -163,7 +163,7 @@ def test_a_run_has_the_same_label_and_numbers_everywhere(
     )
     expected = check_all(plan, evidence, said.out, texts)
     assert_drawn_rows_are_no_cases(plan, evidence, texts["report.html"])
-    for was, now in difference(evidence, evidence, plan).documents:
+    for was, now in compare_runs(evidence, evidence, plan).documents:
         assert now.counts == was.counts == expected.get(was.document.id, {})
     statement = statement_of(evidence, plan.suite.digest, evidence.sha256, conclusion, 1, None)
     assert statement["predicate"][EXTENSION]["summary"][0] == conclusion.why

@@ -17,7 +17,7 @@ from conformance.load.spec import load_spec
 from conformance.model import VERDICTS, Claims, Outcome, Result, Verdict
 from conformance.plan.rows import Plan
 from conformance.report import diff_report
-from conformance.report.diff import Difference, difference, direction
+from conformance.report.diff import Difference, compare_runs, find_direction
 from conformance.run.row import result_without_call
 from conformance.system.terminal import plain
 
@@ -28,7 +28,7 @@ from .verified import FOR_TURNS
 def compare_with_right(plan: Plan, folder: Path, new: Right, change: Any = list, **header: Any) -> Difference:
     """A right run, then another."""
     old = finish_run(plan, Right(), folder / "old")
-    return difference(old.evidence, finish_run(plan, new, folder / "new", change, **header).evidence, plan)
+    return compare_runs(old.evidence, finish_run(plan, new, folder / "new", change, **header).evidence, plan)
 
 
 def with_verdict(verdict: Verdict, case: str = "turns", waiver: int | None = None, **outcome: Any) -> Any:
@@ -113,7 +113,7 @@ def test_a_waiver_is_the_cause_of_what_it_sets_aside(plan: Plan, tmp_path: Path)
     old = finish_run(plan, Wrong(), tmp_path / "old")
     waived, waivers = with_verdict("waived", waiver=1), [{**FOR_TURNS, "breaks": "lower-bound"}]
     new = finish_run(plan, Wrong(), tmp_path / "new", waived, waivers=waivers)
-    found = difference(old.evidence, new.evidence, plan)
+    found = compare_runs(old.evidence, new.evidence, plan)
     assert causes(found) == {("waiver",)}
     assert {change.direction for change in found.changes} == {"set aside"}
     assert not found.counts["worse"]
@@ -128,7 +128,7 @@ def test_a_crash_that_became_a_rejection_is_better(plan: Plan, tmp_path: Path, c
     old = finish_run(plan, Right(), tmp_path / "old", crashes)
     claims = {"claims": {**old.evidence.header["claims"], "not_claimed": ["type:f32"]}} if claims_less else {}
     new = finish_run(plan, Right(), tmp_path / "new", rejects, **claims)
-    found = difference(old.evidence, new.evidence, plan)
+    found = compare_runs(old.evidence, new.evidence, plan)
     assert {change.direction for change in found.changes} == {"set aside" if claims_less else "better"}
 
 
@@ -145,7 +145,7 @@ def test_what_one_run_was_not_asked_for_is_not_compared(
 
     whole = finish_run(plan, Right(), tmp_path / "whole").evidence
     one = finish_run(plan, Right(), tmp_path / "part", uncalled, target=Target(**part).to_json()).evidence
-    for found in (difference(whole, one, plan), difference(one, whole, plan)):
+    for found in (compare_runs(whole, one, plan), compare_runs(one, whole, plan)):
         assert (found.changes, found.standings, found.worse) == ((), (), False)
         assert found.tests + found.asked_once == sum(len(row.documents) for row in plan.rows)
         for way in RENDERERS.values():
@@ -180,7 +180,7 @@ def test_a_failure_with_a_worse_severity_is_worse(plan: Plan, tmp_path: Path, wa
         finish_run(plan, Right(), tmp_path / end["kind"], with_verdict("fail", type=None, dims=None, **end)).evidence
         for end in (ends if way == "worse" else ends[::-1])
     )
-    found = difference(old, new, plan)
+    found = compare_runs(old, new, plan)
     assert {change.direction for change in found.changes} == {way}
     assert found.worse == (way == "worse")
 
@@ -188,7 +188,7 @@ def test_a_failure_with_a_worse_severity_is_worse(plan: Plan, tmp_path: Path, wa
 @pytest.mark.parametrize("was", VERDICTS)
 @pytest.mark.parametrize("now", VERDICTS)
 def test_no_way_to_a_failure_or_from_a_pass_is_better(was: Verdict, now: Verdict) -> None:
-    found = direction(was, now)
+    found = find_direction(was, now)
     if now in ("fail", "error") and was not in ("fail", "error"):
         assert found == "worse"
     if was in ("pass", "observed"):
@@ -201,12 +201,12 @@ def test_no_way_to_a_failure_or_from_a_pass_is_better(was: Verdict, now: Verdict
         assert now in ("pass", "observed")
     if (was, now) in {("error", "fail"), ("not claimed", "waived"), ("not run", "waived")}:
         assert found == ("other" if now == "fail" else "worse")
-    assert (found == "better") <= (direction(now, was) in ("worse", "set aside"))
+    assert (found == "better") <= (find_direction(now, was) in ("worse", "set aside"))
 
 
 def test_what_neither_run_claims_is_no_test(plan: Plan, tmp_path: Path) -> None:
     runs = [finish_run(plan, OnlyStatic(), tmp_path / name) for name in ("old", "new")]
-    assert difference(runs[0].evidence, runs[1].evidence, plan).tests == runs[0].conclusion.tests
+    assert compare_runs(runs[0].evidence, runs[1].evidence, plan).tests == runs[0].conclusion.tests
     assert runs[0].conclusion.tests < sum(len(row.documents) for row in plan.rows)
 
 
@@ -245,7 +245,7 @@ def test_rows_no_longer_claimed_are_one_line(plan: Plan, tmp_path: Path) -> None
     found = compare_with_right(plan, tmp_path / "less", Right(), unclaimed, claims=claims)
     assert causes(found) == {("claims",)}
     old = finish_run(plan, Right(), tmp_path / "old", unclaimed, claims=claims)
-    failing = difference(old.evidence, finish_run(plan, Wrong(), tmp_path / "new").evidence, plan)
+    failing = compare_runs(old.evidence, finish_run(plan, Wrong(), tmp_path / "new").evidence, plan)
     for text_of in RENDERERS.values():
         assert "2 cases" in text_of(found)
         assert "turns" not in text_of(found)
@@ -261,7 +261,7 @@ def test_calls_rejected_at_another_stage_are_one_line(plan: Plan, tmp_path: Path
 
         return finish_run(plan, Right(), tmp_path / stage, change).evidence
 
-    found = difference(rejected_at("run"), rejected_at("compile"), plan)
+    found = compare_runs(rejected_at("run"), rejected_at("compile"), plan)
     (group,) = diff_report.group_changes(found, "other")
     assert (group.case, group.answers) == ("2 cases", "rejected at run → rejected at compile")
 
@@ -387,7 +387,7 @@ NOT_BOTH: Mapping[str, tuple[DrawnCalls, DrawnCalls]] = {
 @pytest.mark.parametrize("name", BOTH_CALLED)
 def test_a_drawn_row_that_both_runs_called_is_compared(plan: Plan, tmp_path: Path, name: str) -> None:
     was, now, way = BOTH_CALLED[name]
-    found = difference(drawn_run(plan, tmp_path / "old", was), drawn_run(plan, tmp_path / "new", now), plan)
+    found = compare_runs(drawn_run(plan, tmp_path / "old", was), drawn_run(plan, tmp_path / "new", now), plan)
     (change,) = found.changes
     assert change.case == "drawn-0-7"
     assert (change.direction, found.worse) == (way, way == "worse")
@@ -399,7 +399,7 @@ def test_a_drawn_row_that_both_runs_called_is_compared(plan: Plan, tmp_path: Pat
 def test_a_run_without_drawn_rows_differs_by_that_alone(plan: Plan, tmp_path: Path) -> None:
     old = finish_run(plan, Right(), tmp_path, drawn=DRAWN.to_json()).evidence
     new = replace(old, header={name: value for name, value in old.header.items() if name != "drawn"})
-    seen = [each[1:] for each in difference(old, new, plan).pinned]
+    seen = [each[1:] for each in compare_runs(old, new, plan).pinned]
     assert seen == [("drawn · seed", str(DRAWN.seed), "nothing"), ("drawn · rows", str(DRAWN.rows), "nothing")]
 
 
@@ -414,7 +414,7 @@ def test_a_run_of_all_is_not_said_to_be_of_none(plan: Plan, tmp_path: Path) -> N
 def test_a_drawn_row_of_one_run_is_neither_better_nor_worse(plan: Plan, tmp_path: Path, name: str) -> None:
     was, now = NOT_BOTH[name]
     old, new = drawn_run(plan, tmp_path / "old", was), drawn_run(plan, tmp_path / "new", now)
-    found = difference(old, new, plan)
+    found = compare_runs(old, new, plan)
     assert (found.changes, found.worse, found.standings) == ((), False, ())
     assert found.not_compared == 1
     assert any(before.failed != after.failed for before, after in found.documents), "both pages keep their numbers"
@@ -425,7 +425,7 @@ def test_a_drawn_row_of_one_run_is_neither_better_nor_worse(plan: Plan, tmp_path
 def test_a_drawn_row_of_another_suite_is_not_compared(plan: Plan, tmp_path: Path) -> None:
     old, new = drawn_run(plan, tmp_path / "old", DrawnCalls(())), drawn_run(plan, tmp_path / "new", DrawnCalls((7,)))
     suite = {**old.header["suite"], "digest": "another"}
-    found = difference(replace(old, header={**old.header, "suite": suite}), new, plan)
+    found = compare_runs(replace(old, header={**old.header, "suite": suite}), new, plan)
     assert not found.changes
     assert not found.worse
 
@@ -436,7 +436,7 @@ def test_a_drawn_row_that_may_have_failed_unkept_is_not_compared(plan: Plan, tmp
     first, second = same_rule()
     both = DrawnCalls((first, second), kept=1)
     new = replace(drawn_run(plan, tmp_path / "new", DrawnCalls((second,))))
-    found = difference(drawn_run(plan, tmp_path / "old", both), new, plan)
+    found = compare_runs(drawn_run(plan, tmp_path / "old", both), new, plan)
     assert {change.case: change.direction for change in found.changes} == {f"drawn-0-{first}": "better"}
     assert found.not_compared == 1
 

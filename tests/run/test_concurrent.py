@@ -10,7 +10,7 @@ from conformance.isolate.protocol.remote import start_program, start_worker
 from conformance.load.cases import load_suite
 from conformance.model import Adapter
 from conformance.plan.rows import Row, plan_of
-from conformance.run.row import run
+from conformance.run.row import run_rows
 from conformance.verdict.blame import Blamer
 
 SUITE = load_suite()
@@ -79,7 +79,7 @@ def adapters(tmp_path: Path) -> Path:
 def test_two_programs_run_at_the_same_time(adapters: Path, isolated: bool) -> None:
     backend = f"{adapters}:Waits"
     adapter = start_worker(backend) if isolated else load_adapter(backend)
-    (result,) = run([row("programs-run-at-the-same-time")], adapter)
+    (result,) = run_rows([row("programs-run-at-the-same-time")], adapter)
     assert set(result.verdicts.values()) == {"pass"}
     assert len(row("programs-run-at-the-same-time").steps) > 2
 
@@ -93,12 +93,12 @@ def reference(request: pytest.FixtureRequest) -> Adapter:
 def test_the_reference_is_right_on_every_row(reference: Adapter, way: str) -> None:
     rows = [row for row in ROWS.values() if f"[{way}]" in row.id]
     assert rows
-    for result in run(rows, reference):
+    for result in run_rows(rows, reference):
         assert set(result.verdicts.values()) == {"pass"}, result
 
 
 def test_a_rejection_beside_an_answer(reference: Adapter) -> None:
-    (result,) = run([row("a-call-at-the-same-time-as-a-forbidden-one")], reference)
+    (result,) = run_rows([row("a-call-at-the-same-time-as-a-forbidden-one")], reference)
     assert [outcome.kind for outcome in result.outcomes] == ["tensor", "rejected"]
 
 
@@ -107,7 +107,7 @@ def test_what_threads_share_is_found_and_held_against_no_text(isolated: bool) ->
     backend = "conformance.adapters.planted:OneBufferForAllThreads"
     adapter = start_worker(backend) if isolated else load_adapter(backend)
     shared = row(COPIED)
-    (result,) = run([shared], adapter)
+    (result,) = run_rows([shared], adapter)
     assert set(result.verdicts.values()) == {"fail"}
     blamed = Blamer(SUITE.spec.rules).blame(shared, result, "static-oneapi")
     assert blamed is not None
@@ -117,9 +117,9 @@ def test_what_threads_share_is_found_and_held_against_no_text(isolated: bool) ->
 def test_threads_that_are_not_claimed_call_nothing() -> None:
     adapter = load_adapter("conformance.adapters.planted:OneBufferForAllThreads")
     claims = adapter.claims._replace(not_claimed=("threads:one-program",))
-    (generated,) = run([row("programs-run-at-the-same-time")], adapter, claims._replace(not_claimed=("threads",)))
+    (generated,) = run_rows([row("programs-run-at-the-same-time")], adapter, claims._replace(not_claimed=("threads",)))
     assert [outcome.kind for outcome in generated.outcomes] == ["unsupported"]
-    shared, others = run([row("one-program-run-by-four-threads"), row(COPIED)], adapter, claims)
+    shared, others = run_rows([row("one-program-run-by-four-threads"), row(COPIED)], adapter, claims)
     assert set(shared.verdicts.values()) == {"not claimed"}
     assert {outcome.kind for outcome in shared.outcomes} == {"unsupported"}
     assert set(others.verdicts.values()) == {"fail"}
@@ -127,25 +127,25 @@ def test_threads_that_are_not_claimed_call_nothing() -> None:
 
 def test_all_crash_if_one_ends_the_process(adapters: Path) -> None:
     remote = start_worker(f"{adapters}:Dies")
-    died, after = run([row(COPIED), row("a-call-at-the-same-time-as-a-forbidden-one")], remote)
+    died, after = run_rows([row(COPIED), row("a-call-at-the-same-time-as-a-forbidden-one")], remote)
     assert {outcome.kind for outcome in died.outcomes} == {"crash"}
     assert [outcome.kind for outcome in after.outcomes] == ["crash", "rejected"]
 
 
 def test_a_worker_imports_nothing_after_the_backend(adapters: Path) -> None:
-    (result,) = run([row("programs-run-at-the-same-time")], start_worker(f"{adapters}:Hides"))
+    (result,) = run_rows([row("programs-run-at-the-same-time")], start_worker(f"{adapters}:Hides"))
     assert set(result.verdicts.values()) == {"pass"}
 
 
 def test_a_src_that_is_changed_meanwhile_is_seen(adapters: Path) -> None:
-    (result,) = run([row(COPIED)], start_worker(f"{adapters}:Writes"))
+    (result,) = run_rows([row(COPIED)], start_worker(f"{adapters}:Writes"))
     assert result.diagnosis == "src changed"
 
 
 @pytest.mark.parametrize("isolated", [False, True])
 def test_an_answer_that_another_thread_overwrites_is_seen(adapters: Path, isolated: bool) -> None:
     backend = f"{adapters}:Spoils"
-    (result,) = run([row(COPIED)], start_worker(backend) if isolated else load_adapter(backend))
+    (result,) = run_rows([row(COPIED)], start_worker(backend) if isolated else load_adapter(backend))
     assert set(result.verdicts.values()) == {"fail"}
 
 
@@ -157,6 +157,6 @@ def test_a_program_is_sent_nothing_that_it_does_not_offer(facet: str, case: str)
     remote = start_program(f"{sys.executable} {MISBEHAVING}")
     assert remote.claims.excludes(facet)
     (asked,) = (row for row in plan_of(SUITE).rows if row.id == f"{case}[StaticReshape-f32]")
-    (result,) = run([asked], remote)
+    (result,) = run_rows([asked], remote)
     assert set(result.verdicts.values()) == {"not claimed"}
     assert result.outcome.kind == "unsupported"

@@ -14,7 +14,7 @@ from conformance.evidence.results import Evidence, InvalidEvidence, Target
 from conformance.load.cases import load_suite
 from conformance.model import Cases, Claims, Node, Suite
 from conformance.plan.rows import Plan, plan_of
-from conformance.run.row import run
+from conformance.run.row import run_rows
 from conformance.runner.run_suite import RunRequest, run_suite
 from conformance.verdict.conclude import conclude_evidence
 from conformance.verdict.rejudge import read_and_judge
@@ -81,7 +81,7 @@ def by_heart(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("by_heart")
     reference = RecordsCalls()
     drawn = RowDrawer(SUITE.spec, Claims(tuple(SUITE.spec.operations))).rows(Drawn(0, DRAWN))
-    for _ in run([*PLAN.rows, *drawn], reference):
+    for _ in run_rows([*PLAN.rows, *drawn], reference):
         pass
     (folder / "known").write_bytes(pickle.dumps(reference.made))
     (folder / "by_heart.py").write_text(BY_HEART.format(known=str(folder / "known")))

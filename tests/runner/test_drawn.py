@@ -22,13 +22,13 @@ from conformance.evidence.drawn import describe_drawn, plan_of_run
 from conformance.evidence.folder import RESULTS
 from conformance.evidence.results import Evidence, InvalidEvidence, Target, part_of, read
 from conformance.hunt.write_drawn import find_smallest
-from conformance.isolate.backend import run_rows
+from conformance.isolate.backend import run_isolated
 from conformance.load.cases import load_suite, with_cases
 from conformance.model import Claims, Graph, Program, Rejected, Result
 from conformance.plan.quick import QUICK
 from conformance.plan.rows import Plan, Row, drawn_number, has_many_elements, plan_of
 from conformance.report.verify import verify_report
-from conformance.run.row import run
+from conformance.run.row import run_rows
 from conformance.runner.drawn_run import DrawnRun
 from conformance.runner.fresh_calls import FreshCalls
 from conformance.runner.run_suite import RunRequest, check_backend, run_suite
@@ -202,9 +202,9 @@ def test_drawn_rows_run_in_all_jobs(
             two_at_once.wait(20)
         if has_many_elements(rows[0].case):
             last.append(len(rows))
-        return run_rows(rows, *more)
+        return run_isolated(rows, *more)
 
-    monkeypatch.setattr("conformance.isolate.backend.run_rows", wait_for_another)
+    monkeypatch.setattr("conformance.isolate.backend.run_isolated", wait_for_another)
     monkeypatch.setattr("conformance.isolate.backend._MIN_CHUNK_ROWS", 1)
     monkeypatch.setattr(
         "conformance.hunt.write_drawn.find_smallest", lambda row, result, *_: result._replace(smallest_case=row.id)
@@ -238,7 +238,7 @@ class FailsAlways(Reference):
 def test_a_call_that_always_fails_shrinks_in_few_processes() -> None:
     adapter = FailsAlways()
     row = next(row for row in drawn_rows(60) if len(row.steps) > 3)
-    (result,) = run([row], adapter, EVERYTHING)
+    (result,) = run_rows([row], adapter, EVERYTHING)
     smallest = str(find_smallest(row, result, adapter, EVERYTHING).smallest_case)
     assert smallest.count("shape:") == 1
     assert adapter.processes == 2
@@ -260,7 +260,7 @@ def test_a_call_that_goes_right_alone_says_what_it_may_depend_on(
 ) -> None:
     row = next(row for row in many if (row.case.concurrent > 1) == threads)
     adapter = FailsOnce()
-    (result,) = run([row], adapter, EVERYTHING)
+    (result,) = run_rows([row], adapter, EVERYTHING)
     found = find_smallest(row, result, adapter, EVERYTHING, quick)
     assert shown_lines(row, found, True)[0].startswith(f"# went right alone: it depends on {on}")
 
@@ -278,14 +278,14 @@ class RightOnce(Reference):
 def test_a_call_in_this_process_is_made_on_another_instance(many: list[Row]) -> None:
     row, adapter = next(row for row in many if len(row.case.steps) == 1), RightOnce()
     adapter.compiled = 1
-    (result,) = run([row], adapter, EVERYTHING)
+    (result,) = run_rows([row], adapter, EVERYTHING)
     assert find_smallest(row, result, adapter, EVERYTHING, open_another=RightOnce).right_alone == "row"
 
 
 def test_a_quick_run_writes_one_call_with_nothing_around_it(many: list[Row]) -> None:
     adapter = FailsAlways()
     row = next(row for row in many if row.case.concurrent > 1 and len(row.case.steps[0].shapes) > 1)
-    (result,) = run([row], adapter, EVERYTHING)
+    (result,) = run_rows([row], adapter, EVERYTHING)
     written = str(find_smallest(row, result, adapter, EVERYTHING, quick=True).smallest_case)
     assert not any(f"{key}:" in written for key in ("steps", "concurrent", "chain", "layout"))
     assert adapter.processes == 2
@@ -299,7 +299,7 @@ def test_one_more_backend_finds_the_small_cases_of_a_run(select: str | None) -> 
 
     def call(lists: Iterable[list[Row]]) -> Generator[Result]:
         for rows in lists:
-            yield from run(rows, adapter, EVERYTHING)
+            yield from run_rows(rows, adapter, EVERYTHING)
 
     def open_another() -> FailsAlways:
         opened.append(FailsAlways())
@@ -327,7 +327,7 @@ def test_a_smallest_case_has_nothing_but_what_fails(many: list[Row]) -> None:
         step = row.case.steps[0]
         if row.case.declared is not None and step.layout != "dense" and -1 in step.shapes[0] and row.given != "runtime":
             rows.append(row)
-    failing = [(row, result) for row in rows if (result := next(run([row], adapter, EVERYTHING))).is_failure][:5]
+    failing = [(row, result) for row in rows if (result := next(run_rows([row], adapter, EVERYTHING))).is_failure][:5]
     assert failing
     for row, result in failing:
         assert "rule: infer-keeps-count\n" in str(find_smallest(row, result, adapter, EVERYTHING).smallest_case)
@@ -345,7 +345,7 @@ class TakesListedShapes(Reference):
 def test_a_case_about_a_type_of_shape_keeps_that_type(many: list[Row]) -> None:
     adapter = TakesListedShapes()
     rows = [row for row in many if row.case.shape_type]
-    failing = [(row, result) for row in rows if (result := next(run([row], adapter, EVERYTHING))).is_failure]
+    failing = [(row, result) for row in rows if (result := next(run_rows([row], adapter, EVERYTHING))).is_failure]
     assert failing
     for row, result in failing:
         smallest = find_smallest(row, result, adapter, EVERYTHING).smallest_case
@@ -372,8 +372,8 @@ def test_the_case_that_is_written_fails_again(ring: tuple[Path, Evidence], tmp_p
     (tmp_path / "cases" / "found.yaml").write_text(f"about: Found.\ncases:\n{result.smallest_case}", encoding="utf-8")
     rows = plan_of(with_cases(SUITE.spec, tmp_path)).rows
     again = next(r for r in rows if (r.operation, r.given, r.shape_type) == (row.operation, row.given, row.shape_type))
-    assert next(run([again], load_adapter(RING))).is_failure
-    assert not next(run([again], load_adapter("reference"))).is_failure
+    assert next(run_rows([again], load_adapter(RING))).is_failure
+    assert not next(run_rows([again], load_adapter("reference"))).is_failure
 
 
 def test_the_evidence_is_read_judged_and_verified_again(ring: tuple[Path, Evidence]) -> None:
@@ -461,4 +461,4 @@ def test_every_kind_of_call_is_drawn(many: list[Row]) -> None:
 @pytest.mark.slow
 def test_the_reference_passes_every_drawn_row(many: list[Row]) -> None:
     reference = load_adapter("reference")
-    assert [row.id for row in many if next(run([row], reference)).is_failure] == []
+    assert [row.id for row in many if next(run_rows([row], reference)).is_failure] == []

@@ -23,7 +23,7 @@ def test_the_bundled_rows_are_those_that_are_locked() -> None:
     plan, locked = bundled_plan(), read_lock(cases_folder(), SUITES_LOCK)
     assert digest_rows(plan) == locked[0], "the rows changed: conformance check --lock, and all libraries again"
     assert plan.suite.digest == locked[-1]
-    assert plan.suite.same_rows == {*locked[1:]}
+    assert plan.suite.digests_with_same_rows == {*locked[1:]}
 
 
 @pytest.mark.usefixtures("nine_drawn_rows")

@@ -7,7 +7,7 @@ import pytest
 from conformance.draw.rows import RowDrawer
 from conformance.model import BLAMES, FAIL, PASS, Claims, Outcome, OutcomeKind, Result
 from conformance.plan.rows import Row
-from conformance.run.row import run
+from conformance.run.row import run_rows
 from conformance.selfcheck.mutants import planted_backends
 from conformance.verdict.blame import Blamed, Blamer
 from conformance.verdict.needs import FLAG
@@ -86,14 +86,14 @@ def test_a_shape_with_gaps_is_read_by_a_ruling(outcome: Outcome, diagnosis: str,
 )  # fmt: skip
 def test_an_illegal_call_that_is_not_rejected(name: str, backend: type[Any], due: set[tuple[str, str]]) -> None:
     row = row_of(f"{name}[StaticReshape-f32]")
-    (result,) = run([row], backend())
+    (result,) = run_rows([row], backend())
     assert forbidden_or_ruled(row, result) == due
 
 
 def test_of_several_broken_rules_the_strongest_is_blamed() -> None:
     """One sentence that forbids a call is enough, whatever our rulings say of it too."""
     row = row_of("an-open-node-excuses-no-volume[StaticReshape-f32]")
-    (result,) = run([row], planted_backends()["accepts-everything"]())
+    (result,) = run_rows([row], planted_backends()["accepts-everything"]())
     blamed = blames(row, result._replace(verdicts={"static-spec-v0.9": FAIL}))
     assert {each and each.premise for each in blamed} == {("same-volume", "stated")}
 
@@ -107,7 +107,7 @@ def test_of_several_broken_rules_the_strongest_is_blamed() -> None:
 )  # fmt: skip
 def test_wrong_elements_of_any_kind_break_the_content(diagnosis: str) -> None:
     row = row_of("in-place-regroups[StaticReshape-f32]")
-    (result,) = run([row], planted_backends()["column-major"]())
+    (result,) = run_rows([row], planted_backends()["column-major"]())
     wrong = failed(row, result.outcome._replace(side_effects=()), diagnosis)
     assert rules(row, wrong) == {"same-content"}
     assert Blamer(bundled_plan().suite.spec.rules, [row], {row.id: wrong}).broken_rules(row, wrong) == {"same-content"}

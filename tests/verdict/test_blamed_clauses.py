@@ -18,7 +18,7 @@ from conformance.adapter import resolve_claims
 from conformance.evidence.results import Evidence, Target
 from conformance.model import BLAMES, Claims, Result
 from conformance.plan.rows import Plan
-from conformance.run.row import run
+from conformance.run.row import run_rows
 from conformance.selfcheck.mutants import planted_backends, takes_long
 from conformance.verdict.blame import HEAVIEST_FIRST
 from conformance.verdict.conclude import Conclusion, conclude
@@ -219,7 +219,7 @@ def plan_for(name: str) -> Plan:
 
 def conclude_run_of(name: str) -> tuple[Plan, Claims, tuple[Result, ...], Conclusion]:
     plan, backend = plan_for(name), BACKENDS[name]()
-    claims, results = resolve_claims(backend, plan.suite.spec.operations), tuple(run(plan.rows, backend))
+    claims, results = resolve_claims(backend, plan.suite.spec.operations), tuple(run_rows(plan.rows, backend))
     return plan, claims, results, conclude(plan, {result.row: result for result in results}, claims, Target())
 
 

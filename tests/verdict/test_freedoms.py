@@ -6,10 +6,10 @@ import pytest
 
 from conformance.adapter import resolve_claims
 from conformance.draw.rows import Drawn, RowDrawer
-from conformance.isolate.backend import run_rows, use_backend
+from conformance.isolate.backend import run_isolated, use_backend
 from conformance.model import BAD, Adapter, Result
 from conformance.plan.rows import Row
-from conformance.run.row import run
+from conformance.run.row import run_rows
 
 from ..builders import bundled_plan
 from .freedoms import RIGHT
@@ -35,7 +35,7 @@ def problems(results: list[Result]) -> list[tuple[str, str | None]]:
 def test_a_right_backend_conforms(name: str, every: int) -> None:
     adapter = RIGHT[name]()
     rows = list(rows_for(adapter, [*RIGHT].index(name), every))
-    assert problems(list(run(rows, adapter))) == []
+    assert problems(list(run_rows(rows, adapter))) == []
 
 
 @pytest.mark.slow
@@ -44,4 +44,4 @@ def test_a_right_backend_conforms_in_its_process(name: str) -> None:
     with use_backend(f"tests.verdict.freedoms:{name}", "worker") as adapter:
         rows = [row for row in rows_for(adapter, 5, 3 * EVERY) if len(row.case.steps) < 50]
         claims = resolve_claims(adapter, bundled_plan().suite.spec.operations)
-        assert problems(list(run_rows(rows, adapter, claims, "worker"))) == []
+        assert problems(list(run_isolated(rows, adapter, claims, "worker"))) == []

@@ -9,7 +9,7 @@ import pytest
 
 from conformance.model import Result
 from conformance.plan.rows import Row
-from conformance.run.row import run
+from conformance.run.row import run_rows
 from conformance.selfcheck.mutants import planted_backends, takes_long
 from conformance.verdict.blame import Blamer
 
@@ -108,7 +108,7 @@ def _broken_texts(operation: str, backend: str, every_type: bool) -> set[tuple[s
         row for row in rows(operation)
         if (every_type or row.first is None) and (backend in OF_SEQUENCES or not takes_long(row))
     ]  # fmt: skip
-    results: dict[str, Result] = {result.row: result for result in run(tried, BACKENDS[backend]())}
+    results: dict[str, Result] = {result.row: result for result in run_rows(tried, BACKENDS[backend]())}
     blamer = Blamer(bundled_plan().suite.spec.rules, tried, results)
     found = ((document, blamer.blame(row, results[row.id], document)) for row in tried for document in row.documents)
     return {(document, each.premise.rule) for document, each in found if each and each.blame == "breaks the text"}

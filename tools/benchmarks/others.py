@@ -70,11 +70,11 @@ def _onnx() -> tuple[Callable[[Any], None], Any]:
 def row_beside_onnx() -> Measured:
     """One row on ONNX's reference evaluator, beside one Reshape node test of the ONNX backend test on the same."""
     from conformance.adapter import load_adapter
-    from conformance.run.row import run
+    from conformance.run.row import run_rows
 
     adapter: Adapter = load_adapter("onnx-reference")
     rows = [row for row in legal_rows("f32") if row.operation in adapter.claims.operations][:200]
-    ours = cpu(lambda: sum(1 for _ in run(rows, adapter)), 3)
+    ours = cpu(lambda: sum(1 for _ in run_rows(rows, adapter)), 3)
     theirs, tests = _onnx()
     return Measured(ours / len(rows), cpu(lambda: theirs(tests), 3) / len(tests), "a Reshape node test of ONNX")
 

@@ -80,12 +80,12 @@ def _bare(rows: list[Row]) -> Callable[[], int]:
 
 def _seconds_of(rows: list[Row], adapter: Adapter) -> float:
     """CPU seconds of rows, the least of several runs. A judged row drops its steps: they are made before each."""
-    from conformance.run.row import run
+    from conformance.run.row import run_rows
 
     def once() -> float:
         _ = [(step.src, step.arriving) for row in rows for step in row.steps]
         began = time.process_time()
-        for _ in run(rows, adapter):
+        for _ in run_rows(rows, adapter):
             pass
         return time.process_time() - began
 

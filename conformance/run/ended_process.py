@@ -1,4 +1,4 @@
-"""Try failures again in a fresh process, and stop calling rows of a case that always hangs."""
+"""Call again what crashed or hung, in a fresh process, and stop calling rows of a case that always hangs."""
 
 from __future__ import annotations
 
