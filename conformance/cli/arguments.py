@@ -73,11 +73,11 @@ def pick(what: str, name: str, names: Iterable[str]) -> str:
     return name
 
 
-def refuse_unknown(what: str, names: Iterable[str] | None, known: Collection[str]) -> None:
+def refuse_unknown(what: str, names: Iterable[str] | None, known: Collection[str], see: str = "") -> None:
     """Raise Usage for the first name that is not known."""
     for name in names or ():
         if name not in known:
-            raise Usage(describe_unknown(what, name, sorted(known)))
+            raise Usage(describe_unknown(what, name, sorted(known), see))
 
 
 def suite_option(suite: Path | None, option: str = "--suite ") -> str:

@@ -73,7 +73,8 @@ def check_requirements(names: Sequence[str] | None, plan: Plan) -> tuple[str, ..
     spec = plan.suite.spec
     facets = {facet for row in plan.rows for facet in row.facets}
     claimable = {name for name in FACETS if any(covers(name, facet) for facet in facets)}
-    refuse_unknown("requirement", names, {*claimable, *spec.operations, *spec.documents, *spec.types})
+    known = {*claimable, *spec.operations, *spec.documents, *spec.types}
+    refuse_unknown("requirement", names, known, "conformance list documents` and, for facets, `adapters/README.md")
     return tuple(names or ())
 
 

@@ -104,7 +104,7 @@ def _one(tokens: list[str], plan: Plan) -> _Parsed:
     kind, _, name = word.partition(":")
     if kind == "facet":
         if name not in (facets := {facet for row in plan.rows for facet in row.facets}):
-            raise BadExpression(describe_unknown("facet", name, sorted(facets)))
+            raise BadExpression(describe_unknown("facet", name, sorted(facets), "adapters/README.md"))
         return (lambda row: name in row.facets), tokens[1:]
     if kind == "level":
         rules = group_pairs((rule.level, rule.id) for rule in plan.suite.spec.rules.values())

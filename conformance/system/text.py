@@ -79,10 +79,7 @@ def suggest(near: Sequence[str], otherwise: str) -> str:
 def describe_unknown(what: str, name: object, names: Iterable[str], see: str = "") -> str:
     """Write `unknown rule 'one-infre'; did you mean 'one-infer'?`, or where the names are listed."""
     known = list(names)
-    valued = {each for each in known if each.partition(":")[0] in known and ":" in each}
-    listed = ", ".join(each for each in known if each not in valued)
-    some = f"; some take a value, as {min(valued)}" if valued else ""
-    otherwise = f"see `{see}`" if see else f"write one of {listed}{some}"
+    otherwise = f"see `{see}`" if see else f"write one of {', '.join(known)}"
     return f"unknown {what} {quote(name)}; {suggest(find_near(str(name), known), otherwise)}"
 
 
