@@ -81,7 +81,8 @@ _MAX_DETAILS, _MAX_CLAIMS = 100, 200
 def _find_problems_of_identity(identity: Any) -> Iterator[str]:
     parts: tuple[Any, ...] = tuple(identity) if isinstance(identity, Identity) else ()
     if len(parts) != 3 or not all(isinstance(part, str) for part in parts[:2]) or not parts[0]:
-        yield f"`identity` is {quote(identity)}; give Identity(name, version), both text, and a name not empty"
+        due = "give Identity(name, version), or a FunctionAdapter `name` and `version`: both text, and a name not empty"
+        yield f"`identity` is {quote(identity)}; {due}"
     name, version, detail = parts
     for what, part in (("name", name), ("version", version)):
         if len(part) > _MAX_NAME_CHARACTERS:
