@@ -171,6 +171,6 @@ _WRITE: Mapping[str, str] = {
     "boolean": "write true or false",
     "array": "write a list, such as [2, 3]",
     "object": "write keys and values",
-    "string": "put it in quotes",
+    "string": "write one text, and put a number, true, false or null in quotes",
 }
 """Advice for a value that has the wrong type, by the type that is due."""

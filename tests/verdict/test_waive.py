@@ -253,6 +253,7 @@ MALFORMED: dict[str, tuple[dict[str, Any] | str, str]] = {
     "no such row": ({"row": "patterns[Reshape"}, ":7: unknown row 'patterns[Reshape'"),
     "a drawn row": ({"row": "drawn-0-*"}, ":7: 'drawn-0-*': only `breaks` waives drawn rows; name the rule"),
     "no such backend": ({"backend": "onedn"}, ":7: unknown backend 'onedn'; did you mean 'onednn'?"),
+    "a list of broken rules": ({"breaks": ["one-infer"]}, "is no string; write one text, and put a number"),
     "a broken rule of no call": (
         {"case": None, "breaks": "one-infer", "run": False},
         ":6: only a call shows what it breaks",
