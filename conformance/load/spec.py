@@ -60,7 +60,7 @@ def load_spec(folder: Path | None = None) -> Spec:
         digest=digest_of(folders),
         added=frozenset(name for layer in reader.layers if layer.extends for name in layer.documents),
     )
-    require(without_secrets(reader.problems + list(_find_loose_ends(spec)), files))
+    require(without_secrets(reader.problems or [*_find_loose_ends(spec)], files))  # a wrong name makes loose ends
     return spec
 
 
@@ -288,7 +288,7 @@ class _SpecReader:
 
     def check_level(self, entry: YamlMap, level: str, stated: tuple[Pointer, ...], place: Place) -> None:
         rule = f"rule {quote(entry['id'])}"
-        if level == "must" and not stated:
+        if level == "must" and not entry.get("stated"):
             self.wrong(place, f"{rule} is a must that no document states; point at a line or make it decided")
         if level == "decided" and "because" not in entry:
             self.wrong(place, f"{rule} is our ruling without a reason; add `because`")

@@ -146,6 +146,11 @@ def test_a_problem_with_the_specification_has_path_and_line(tmp_path: Path, name
     assert all(len(str(problem)) < 400 for problem in problems)
 
 
+def test_a_misspelt_document_is_the_only_problem(tmp_path: Path) -> None:
+    (problem,) = problems_of(write_tiny_spec(tmp_path, **replace_in("rules", "only:", "onyl:")))
+    assert str(problem) == "spec/rules.yaml:5: unknown document 'onyl'; did you mean 'only'?"
+
+
 def test_a_copy_of_the_bundled_specification_equals_it(tmp_path: Path) -> None:
     assert problems_of(write_tiny_spec(tmp_path)) == ()
     (tmp_path / "copy").mkdir()
