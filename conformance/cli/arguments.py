@@ -51,10 +51,13 @@ def load_plan(suite: Path | None) -> Plan:
 
 
 def locate(problem: Problem, suite: Path | None) -> Problem:
-    """Return the problem with a path that can be opened, if its file is in the folder of --suite."""
-    is_of_suite = problem.place.path.partition("/")[0] in ("spec", "cases")  # not a file of --waivers or --claims
-    if suite is None or not is_of_suite or not os.path.exists(path := suite / problem.place.path):
-        return problem
+    """Return the problem with a path that can be opened, if its file is in the folder of --suite, or bundled."""
+    from ..load.folders import find_folders
+
+    folder, _, name = problem.place.path.partition("/")
+    bundled = find_folders(None)._asdict().get(folder)  # None for a file of --waivers or --claims
+    paths = () if suite is None or bundled is None else (suite / folder / name, bundled / name)
+    path = next(filter(os.path.exists, paths), problem.place.path)
     return problem._replace(place=problem.place._replace(path=str(path)))
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from conformance.cli import check
+from conformance.cli.arguments import locate
 from conformance.draw import combinations
 from conformance.model import Place, Problem
 
@@ -89,6 +90,13 @@ def test_a_spoiled_file_is_named_with_its_line(cli: Cli, spec: Path, file: str, 
     code, out, err = cli(*MEANING, "--suite", spec.parent)
     assert (code, out) == (2, "")
     assert err.startswith(f"conformance: {spec}")
+
+
+@pytest.mark.parametrize("file", ["spec/rules.yaml", "cases/zero.yaml"])
+def test_the_path_of_a_problem_can_be_opened(spec: Path, file: str) -> None:
+    path = Path(locate(Problem(Place(file, 3), "wrong"), spec.parent).place.path)
+    assert path.is_file()
+    assert path.is_relative_to(spec.parent) == (file == "spec/rules.yaml"), "the cases are the bundled ones"
 
 
 def test_many_problems_are_shown_in_part(cli: Cli, spec: Path) -> None:
