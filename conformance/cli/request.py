@@ -44,7 +44,7 @@ def read_common_options(args: argparse.Namespace, plan: Plan) -> RunRequest:
         isolation=isolation_of(args.backend, args.isolation),
         limits=read_limits(args),
         waivers=tuple(args.waivers or ()),
-        pinned=None if args.claims is None else read_claims(args.claims),
+        pinned=None if args.claims is None else (args.claims, read_claims(args.claims)),
         drawn_rows=count_drawn_rows(),
         tester=args.tester,
     )

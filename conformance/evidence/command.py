@@ -60,6 +60,7 @@ def again_words(header: Mapping[str, Any]) -> list[str]:
     parts = {
         "--operation": target.operations, "--type": target.types, "--document": target.documents,
         "--require": target.require, "--last-failed": (target.last_failed,), "--shard": (target.shard,),
+        "--claims": (header.get("folders", {}).get("claims"),),
         "--waivers": dict.fromkeys(waiver["place"].rpartition(":")[0] for waiver in header.get("waivers", ())),
     }  # fmt: skip
     words += [word for option, values in parts.items() for value in values if value for word in (option, value)]

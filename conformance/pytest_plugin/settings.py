@@ -48,7 +48,7 @@ def read_request(config: pytest.Config, plan: Plan, target: Target) -> RunReques
         limits=limits_for(backend, timeout, memory),
         jobs=_read_jobs(config, backend, isolation),
         waivers=waivers,
-        pinned=read_claims(claims[0]) if claims else None,
+        pinned=(claims[0], read_claims(claims[0])) if claims else None,
         drawn_rows=drawn_rows,
     )
 

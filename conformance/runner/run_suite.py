@@ -76,8 +76,8 @@ class RunRequest:
     """Processes that call rows at the same time."""
     waivers: tuple[Path, ...] = ()
     """The files of known failures."""
-    pinned: Claims | None = None
-    """The exact claims that the backend must make."""
+    pinned: tuple[Path, Claims] | None = None
+    """The exact claims that the backend must make, and their file."""
     maxfail: int | None = None
     """The number of rows that fail in the target after which no row is called."""
     drawn_rows: int = 0
@@ -204,10 +204,12 @@ def check_backend(request: RunRequest, adapter: Adapter, waivers: Sequence[waive
     Raises CannotStart if the claims differ, or Malformed if a waiver cannot be compared with its version.
     """
     identity, claims = adapter.identity, resolve_claims(adapter, request.plan.suite.spec.operations)
-    if request.pinned is not None and request.pinned != claims:
-        difference = describe_difference(request.pinned, claims)
+    if request.pinned and request.pinned[1] != claims:
+        difference = describe_difference(request.pinned[1], claims)
         raise CannotStart(f"{identity.name}: its claims are not those that are pinned: {difference}")
     header = header_of(request.plan.suite, identity, claims, request.target, request.backend)
+    if request.pinned:
+        header.setdefault("folders", {})["claims"] = str(request.pinned[0])
     header |= {"isolation": request.isolation, "waivers": waive.choose_for(waivers, identity)}
     limits = limits_of(request.limits, request.backend)
     optional = {"limits": limits, "tester": request.tester, "nonce": request.plan.nonce}

@@ -172,6 +172,7 @@ def test_claims_that_differ_from_the_pinned_ones_stop_the_run(
 def test_claims_as_pinned_run(command: Command, tmp_path: Path) -> None:
     path = pinned(tmp_path, EVERY + "not_claimed: [layout:reversed]\n")
     assert command.run(mini("LeavesOut"), "--claims", path).code == 0
+    assert read(command.out / "results.jsonl").header["folders"]["claims"] == str(path)
 
 
 @pytest.mark.parametrize(

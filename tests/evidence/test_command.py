@@ -44,6 +44,11 @@ def test_a_run_is_made_again_with_the_same_part_of_the_suite(target: Target, wor
     assert again_words(header) == ["conformance", "run", "numpy", *words]
 
 
+def test_a_run_is_made_again_with_its_claims() -> None:
+    header = {"backend": {"adapter": "numpy"}, "target": Target().to_json(), "folders": {"claims": "my claims.yaml"}}
+    assert again_words(header)[3:] == ["--claims", "my claims.yaml"]
+
+
 def test_a_run_is_made_again_with_its_waivers() -> None:
     waivers = [{"place": f"{place}:3"} for place in ("w.yaml", "w.yaml", "C:v.yaml")]
     header = {"backend": {"adapter": "numpy"}, "target": Target().to_json(), "waivers": waivers}
