@@ -96,11 +96,9 @@ def run(args: argparse.Namespace) -> int:
     code = _exit_code(files)
     why = _EXITS[code]
     if args.json:
-        emit({"exit": code, "files": [_data(file) for file in files]})
+        emit({"exit_code": code, "files": [_data(file) for file in files]})
     else:
         _show(spec, files)
-        if backend is None:
-            say(f"exit {code}: {why}")
     written = write_cases([node for file in files for node in file.nodes], judge)
     if cases is not None:
         what = f"{cases} is not written, as no call makes a case"
@@ -116,6 +114,8 @@ def run(args: argparse.Namespace) -> int:
         sections = (_section(file, judge) for file in files)
         replace_text(page, render_graphs(sections, spec.digest, _summarise(files), ran, f"exit {code}: {why}"))
         say(f"page: {page}", stream)  # with --json, what is no JSON goes to the standard error
+    if not args.json and backend is None:
+        say(f"exit {code}: {why}")
     return code
 
 

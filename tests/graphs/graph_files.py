@@ -28,5 +28,6 @@ def dump(folder: Path, *operations: dict[str, Any]) -> str:
 
 def kinds(cli: Cli, code: int, *words: str) -> list[str]:
     """The kinds of the reshapes of a file."""
-    files = cli("check-graph", *words, "--json").expect(code).data["files"]
-    return [node["kind"] for node in files[0]["nodes"]]
+    data = cli("check-graph", *words, "--json").expect(code).data
+    assert data["exit_code"] == code
+    return [node["kind"] for node in data["files"][0]["nodes"]]

@@ -66,7 +66,8 @@ def test_a_call_that_its_declared_dst_decides_is_no_case(tmp_path: Path, cli: Cl
     """The case had no declared dst, and so was a legal call of an illegal node."""
     other = static(tensor(2, 2, 3), [6], tensor(3, 6))
     path = dump(tmp_path, static(tensor(0, 2, 3), [3, 2], tensor(1, 2, 3)), other)
-    cli("check-graph", path, "--cases", str(tmp_path / "cases.yaml")).expect(1, out="wrote 1 case to")
+    said = cli("check-graph", path, "--cases", str(tmp_path / "cases.yaml")).expect(1, out="wrote 1 case to")
+    assert said.out.splitlines()[-1] == "exit 1: a reshape is illegal"
     cli("check-graph", path, "--run", "reference").expect(1, out="1 call left out: ")
 
 
