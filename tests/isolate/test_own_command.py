@@ -61,6 +61,7 @@ def test_a_backend_that_ends_the_command(tmp_path: Path, act: str, code: int, ho
     assert done.returncode == code
     assert re.findall("ended with (.*) before the command was done", done.stderr) == [how] * bool(how)
     assert not how or "Traceback" not in done.stderr
+    assert ("the backend raised KeyboardInterrupt; drop --isolation none" in done.stderr) == (code == 130)
     assert (tmp_path / "out" / "report.html").exists() == (not how and code != 130)
 
 

@@ -24,7 +24,12 @@ class Terminated(KeyboardInterrupt):
 
 def how_it_ended(error: KeyboardInterrupt) -> tuple[str, int]:
     """Return the words and the exit code of a command that was interrupted."""
-    return (error.why, error.exit_code) if isinstance(error, Terminated) else ("interrupted", 130)
+    if isinstance(error, Terminated):
+        return error.why, error.exit_code
+    not_ours = signal.SIG_IGN, signal.default_int_handler
+    if error in interrupts or signal.getsignal(signal.SIGINT) in not_ours:
+        return "interrupted", 130
+    return "the backend raised KeyboardInterrupt; drop --isolation none", 130
 
 
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGQUIT", "SIGXCPU") if hasattr(signal, name))
