@@ -114,7 +114,7 @@ def run(args: argparse.Namespace) -> int:
         sections = (_section(file, judge) for file in files)
         replace_text(page, render_graphs(sections, spec.digest, _summarise(files), ran, f"exit {code}: {why}"))
         say(f"page: {page}", stream)  # with --json, what is no JSON goes to the standard error
-    if not args.json and backend is None:
+    if not args.json and (backend is None or not written.number):
         say(f"exit {code}: {why}")
     return code
 
@@ -146,10 +146,8 @@ def _run_backend(
     """Run the calls on a backend and print its verdict; return the exit code of the command and the reason for it."""
     end = of_files, _EXITS[of_files]
     if not written.number:
-        if of_files == CONFORMS:
-            end = INCOMPLETE, f"nothing was run on {backend}: {_describe_left_out(written)}"
-        say(f"exit {end[0]}: {end[1]}")
-        return end
+        none = f"nothing was run on {backend}: {_describe_left_out(written)}"
+        return (INCOMPLETE, none) if of_files == CONFORMS else end
     if written.left_out:
         say(_describe_left_out(written))
 

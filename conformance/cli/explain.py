@@ -42,9 +42,8 @@ EXAMPLES = """\
 
 def add_options(parser: Parser) -> None:
     parser.usage = "conformance explain NAME [--backend BACKEND] [--suite DIR] [--json]"
-    parser.add_argument(
-        "name", nargs="?", metavar="NAME", help="the id of a rule, finding, document, operation, case or row"
-    )
+    text = "the id of a rule, finding, document, operation, case or row"
+    parser.add_argument("name", nargs="?", metavar="NAME", help=text)
     text = "of a case that you trust: print a script that makes its call with that library alone; bundled backends only"
     parser.once("--backend", "BACKEND", text)
 
@@ -52,9 +51,8 @@ def add_options(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> int:
     name, backend, options = args.name or "", args.backend, suite_option(args.suite)
     if not name.strip():
-        raise Usage(
-            "say what to explain: a rule, a finding, a document, an operation or a case; `conformance list rules`"
-        )
+        what = "say what to explain: a rule, a finding, a document, an operation or a case; `conformance list rules`"
+        raise Usage(what)
     spec = load_spec_of(args.suite)
     things = _find_things(spec, name, options) if backend is None else []
     if not things:

@@ -83,10 +83,9 @@ def show(
     failures, rest = group_failures(plan, evidence, conclusion), f"{PAGE} has all"
     name = f"{_name(evidence)}: {paint(LABELS[conclusion.label].style, conclusion.label)}"
     head = [name, *_headline(conclusion, rest), *_facts(plan, evidence, conclusion)]
-    documents = ["", *lay_out_documents(conclusion)]
     end = ["", *_end(accepted or conclusion, out)]
     shown = _failures(plan.suite, failures, evidence, every_row, rest)
-    _say_all([*head, *shown, *documents, *_notes(evidence, conclusion, failures), *end])
+    _say_all([*head, *shown, "", *lay_out_documents(conclusion), *_notes(evidence, conclusion, failures), *end])
 
 
 def show_part(plan: Plan, evidence: Evidence, conclusion: Conclusion, every_row: bool) -> None:
@@ -97,9 +96,8 @@ def show_part(plan: Plan, evidence: Evidence, conclusion: Conclusion, every_row:
     failures = group_failures(plan, evidence, conclusion)
     if drawn := describe_drawn(evidence, plan.suite.spec):
         say(f"  {drawn}")
-    _say_all(_failures(plan.suite, failures, evidence, every_row, "--json has all"))
-    _say_all(_notes(evidence, conclusion, failures))
-    _say_all(["", *_end(conclusion, None)])
+    shown = _failures(plan.suite, failures, evidence, every_row, "--json has all")
+    _say_all([*shown, *_notes(evidence, conclusion, failures), "", *_end(conclusion, None)])
     if evidence.results:
         say("nothing is written; add --out FOLDER to keep the evidence and its reports")
 
