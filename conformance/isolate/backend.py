@@ -127,7 +127,7 @@ def close_backend(adapter: Adapter) -> None:
 def run_isolated(
     rows: Iterable[Row], adapter: Adapter, claims: Claims, isolation: Isolation, policy: HangPolicy = DEFAULT_HANGS
 ) -> Iterator[Result]:
-    """Run rows like `run_rows`; with `row`, each in a fresh process. Rows after the backend is given up are `not run`."""
+    """Run rows like `run_rows`; with `row`, each in a fresh process. Once the backend is given up, none is."""
     rest = _note_begun(rows)
     remote = as_remote(adapter)
     hangs = HangCounter(policy.max_hangs) if remote else None
