@@ -19,7 +19,8 @@ from conformance import report
 from conformance.adapter import FunctionAdapter, resolve_claims
 from conformance.cli.main import main
 from conformance.evidence.folder import find_published_results
-from conformance.evidence.results import Evidence, OtherFormat, Target, Writer, header_of, part_of, read, seal_of
+from conformance.evidence.results import Evidence, OtherFormat, Target, header_of, part_of, read, seal_of
+from conformance.evidence.writer import Writer
 from conformance.load.cases import load_cases, load_suite
 from conformance.load.folders import spec_folder
 from conformance.load.spec import SPEC_FILES, load_spec

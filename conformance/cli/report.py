@@ -9,7 +9,8 @@ from pathlib import Path
 
 from .. import report
 from ..evidence.folder import CERTIFICATE, REPORTS, RESULTS, clear, results_path
-from ..evidence.results import Evidence, Writer, part_of, read
+from ..evidence.results import Evidence, part_of, read
+from ..evidence.writer import Writer
 from ..plan.rows import Plan
 from ..runner.shards import merge_shards
 from ..system.files import lock_folder

@@ -1,13 +1,11 @@
-"""A file of JSON lines: header, records, and a footer with digests. It is refused if a line is missing or changed."""
+"""JSON lines with a header, and a footer with digests: their forms, and how they are read, if nothing is missing."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-import io
 import itertools
 import json
-import os
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
@@ -17,7 +15,7 @@ from .. import __version__
 from ..model import Claims, Identity, Spec
 from ..model.backends import CLAIMS_FORM
 from ..system.exit_codes import UNTRUSTED, CommandError
-from ..system.files import create, open_regular
+from ..system.files import open_regular
 from ..system.json_forms import Form, MapOf, OrNull, decode, first_mismatch, is_time
 from ..system.text import quote_json
 from .machine import environment
@@ -28,11 +26,8 @@ _HINT = "name its folder, results.jsonl or report.html"
 """What to do if a file is of another kind."""
 PART = ".part"
 """The suffix of an unfinished file; it gets its own name once it is whole."""
-_BUFFER_BYTES = 1 << 13
-"""Bytes that are lost if the process is killed. The default of Python 3.14 is 16 times as many."""
 _MAX_LINE_BYTES = 16 << 20
 """The longest line that is read, in bytes."""
-_CHUNK_BYTES = 1 << 20
 _MAY_CHANGE = ("started", "folders", "limits")
 """Keys of a header that may differ when an interrupted run is resumed."""
 
@@ -102,104 +97,6 @@ def part_of(path: Path) -> Path:
 def seal_of(footer: Mapping[str, Any]) -> str:
     """Return the digest of a footer, and through it of the header and the records."""
     return hashlib.sha256(encode({key: value for key, value in footer.items() if key != "seal"}).encode()).hexdigest()
-
-
-# ── writing ───────────────────────────────────────────────────────────────────────────────────────
-
-
-class Journal:
-    """Writes a file under a temporary name; `give_name` gives it its name. Without a path it writes into memory."""
-
-    def __init__(self, path: Path | None, header: Mapping[str, Any]) -> None:
-        self._path = path
-        self._whole, self._records = hashlib.sha256(), hashlib.sha256()
-        self._size = self._number = self.resumed = 0
-        self._stream: BinaryIO = io.BytesIO() if path is None else create(part_of(path), _BUFFER_BYTES)
-        self._header_digest = hashlib.sha256(self._append(header)).hexdigest()
-
-    def write(self, record: Mapping[str, Any]) -> None:
-        """Write a record between header and footer."""
-        self._records.update(self._append(record))
-        self._number += 1
-        self.resumed += record.get("resumed", False)
-
-    def _flush(self) -> None:
-        with self._naming_the_file():
-            self._stream.flush()
-
-    def write_footer(self, sums: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
-        """Write the footer, and return it: the number of records, sums over them, digests, further facts, the seal."""
-        footer = {
-            "record": "footer", "rows": self._number, **sums,
-            "digest": self._records.hexdigest(), "header": self._header_digest, **facts,
-        }  # fmt: skip
-        footer["seal"] = seal_of(footer)
-        self._append(footer)
-        return footer
-
-    def _append(self, record: Mapping[str, Any]) -> bytes:
-        line = f"{encode(record)}\n".encode()
-        self._whole.update(line)
-        self._size += len(line)
-        with self._naming_the_file():
-            self._stream.write(line)
-        return line
-
-    @contextlib.contextmanager
-    def _naming_the_file(self) -> Iterator[None]:
-        """Name the file in an error of the system, such as a full disk, after which nothing more is written."""
-        try:
-            yield
-        except OSError as error:
-            if self._path is not None:
-                error.filename = str(part_of(self._path))
-            with contextlib.suppress(OSError):
-                self._stream.close()  # otherwise the buffer would be written again when the object is deleted
-            raise
-
-    def read_back(self) -> bytes:
-        """Read what the file holds; Tampered if that is not what was written."""
-        self._flush()
-        self._stream.seek(0)
-        content = self._stream.read(self._size + 1)
-        self._refuse_changes(hashlib.sha256(content).digest())
-        return content
-
-    def give_name(self) -> None:
-        """Give the file its name; Tampered if what bears the name is not what was written."""
-        self._flush()
-        if self._path is not None:
-            with self._naming_the_file():
-                os.fsync(self._stream.fileno())
-        self._stream.close()
-        if self._path is None:
-            return
-        named, failure = self._path, None
-        try:
-            os.replace(part_of(self._path), self._path)
-        except (FileNotFoundError, IsADirectoryError):
-            pass  # somebody removed it, or put a folder there
-        except OSError as error:
-            named, failure = part_of(self._path), error
-        digest, size = hashlib.sha256(), 0
-        with contextlib.suppress(OSError), open_regular(named) as stream:
-            while size <= self._size and (chunk := stream.read(_CHUNK_BYTES)):
-                digest.update(chunk)
-                size += len(chunk)
-        self._refuse_changes(digest.digest())
-        if failure:
-            why = f"is whole, but cannot be renamed to {self._path.name}: {failure.strerror}; rename it"
-            raise OSError(failure.errno, why, str(named))
-
-    def _refuse_changes(self, digest: bytes) -> None:
-        """Remove the file and raise Tampered if its digest is not that of what was written."""
-        if digest == self._whole.digest():
-            return
-        if self._path is not None:
-            for path in (self._path, part_of(self._path)):
-                with contextlib.suppress(OSError):
-                    path.unlink(missing_ok=True)
-        raise Tampered(f"{self._path} was changed while the run wrote it; no verdict holds, run again")
 
 
 # ── reading ───────────────────────────────────────────────────────────────────────────────────────

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 from ..adapter import digest_of_adapter
 from ..draw.nonce import NONCE
-from ..isolate.process.usage import ProcessEnd
 from ..model import VERDICTS, Claims, Identity, Result, Suite
 from ..model.results import RESULT_FORM
 from ..plan.quick import QUICK
@@ -26,7 +25,6 @@ from .journal import (
     FORMAT,
     HEADER_FORM,
     InvalidEvidence,
-    Journal,
     JournalReader,
     OtherFormat,
     Tampered,
@@ -34,11 +32,10 @@ from .journal import (
     part_of,
     seal_of,
 )
-from .subject import NO_SUBJECT, Subject
 
 __all__ = [
     "FORMAT", "FORMS", "MAX_BYTES", "PACKED", "DrawnCounts", "Evidence", "InvalidEvidence", "OtherFormat",
-    "Tampered", "Target", "Writer", "find_miscounts", "header_of", "is_packed", "pack", "parse", "part_of", "read",
+    "Tampered", "Target", "find_miscounts", "header_of", "is_packed", "pack", "parse", "part_of", "read",
     "read_content", "read_part", "refuse_incomplete", "salvage", "seal_of", "unpack",
 ]  # fmt: skip
 PACKED = ".xz"
@@ -188,45 +185,6 @@ _HEADER_FORM = {
     "drawn?": {"seed": COUNT, "rows": COUNT},
     "nonce?": NONCE,
 }
-
-
-_MIN_MILLISECONDS = 10
-"""The least time of a row that evidence notes: the times of all would be a sixth of its size, packed."""
-
-
-class Writer(Journal):
-    """Writes a results file; `close` adds the footer and gives the file its name."""
-
-    def __init__(self, path: Path | None, header: Mapping[str, Any]) -> None:
-        super().__init__(path, header)
-        self._counts: Counter[str] = Counter()
-        self._milliseconds: dict[str, int] = {}
-
-    def row(self, result: Result) -> None:
-        self.write(result.to_json())
-        self._counts.update(result.verdicts.values())
-        if result.milliseconds >= _MIN_MILLISECONDS:
-            self._milliseconds[result.row] = result.milliseconds
-
-    def close(
-        self, seconds: float, notes: tuple[str, ...] = (), planted: Mapping[str, int] | None = None,
-        drawn: DrawnCounts | None = None, subject: Subject = NO_SUBJECT, processes: Iterable[ProcessEnd] = (),
-    ) -> Evidence:  # fmt: skip
-        """Write the footer and give the file its name; Tampered if it does not hold what this writer wrote.
-
-        `planted`: failures by planted backend. `subject`: the files under test. `processes`: those of the backend.
-        """
-        facts = {"notes": notes, "planted": dict(planted or {}), "seconds": round(seconds, 3)}
-        optional = {
-            "milliseconds": self._milliseconds, "resumed": self.resumed, "drawn": drawn and drawn.to_json(),
-            "subject": dict(subject.files), "unnamed_code": subject.unnamed_code,
-            "not_named": subject.not_named, "processes": [end.to_json() for end in processes],
-        }  # fmt: skip
-        facts |= {name: value for name, value in optional.items() if value}
-        self.write_footer({"verdicts": {verdict: self._counts[verdict] for verdict in VERDICTS}}, facts)
-        content = self.read_back()
-        self.give_name()
-        return parse(content, self._path or Path("evidence"))
 
 
 _FOOTER_FORM = {

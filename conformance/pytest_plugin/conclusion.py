@@ -13,7 +13,8 @@ import pytest
 
 from .. import report as reports
 from ..evidence.folder import PAGE, RESULTS
-from ..evidence.results import Evidence, Tampered, Writer
+from ..evidence.results import Evidence, Tampered
+from ..evidence.writer import Writer
 from ..isolate.backend import close_backend, open_backend, process_ends, process_notes, use_jobs
 from ..model import BAD, NOT_RUN, Adapter, Result
 from ..plan.rows import Row, drawn_number

@@ -7,7 +7,8 @@ from itertools import islice
 
 from ..adapter import resolve_claims
 from ..draw.nonce import with_every_row
-from ..evidence.results import Target, Writer, header_of
+from ..evidence.results import Target, header_of
+from ..evidence.writer import Writer
 from ..isolate.backend import Isolation, run_isolated, use_backend
 from ..isolate.process.launch import ProcessLimits
 from ..meaning.contract import contracts

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 from ..adapter import CannotStart, digest_of_adapter, resolve_claims
 from ..evidence.command import limits_of
 from ..evidence.folder import RESULTS, remove_reports
-from ..evidence.results import Evidence, InvalidEvidence, Tampered, Target, Writer, header_of, part_of, salvage
+from ..evidence.results import Evidence, InvalidEvidence, Tampered, Target, header_of, part_of, salvage
 from ..evidence.subject import NO_SUBJECT, Subject, read_subject
+from ..evidence.writer import Writer
 from ..isolate.backend import (
     Isolation,
     as_remote,

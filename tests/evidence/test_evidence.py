@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from conformance.evidence import machine
-from conformance.evidence.results import InvalidEvidence, Writer, read, refuse_incomplete
+from conformance.evidence.results import InvalidEvidence, read, refuse_incomplete
+from conformance.evidence.writer import Writer
 from conformance.load.cases import load_suite
 from conformance.model import IDLE, DifferingElements, Outcome, Result, Verdict
 from conformance.model.results import OUTCOME_FORM, RESULT_FORM

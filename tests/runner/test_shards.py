@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from conformance.evidence.results import DrawnCounts, Evidence, Writer, read
+from conformance.evidence.results import DrawnCounts, Evidence, read
+from conformance.evidence.writer import Writer
 from conformance.model import Result
 from conformance.run.row import result_without_call
 from conformance.runner.shards import find_shard_gap, merge_shards

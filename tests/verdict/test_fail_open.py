@@ -15,6 +15,7 @@ import pytest
 
 import conformance.cli.run as commands_run
 from conformance.evidence import results as evidence
+from conformance.evidence.writer import Writer
 from conformance.model import Claims, Kind, OutcomeKind, Result
 from conformance.plan.rows import Plan, Row
 from conformance.run import diagnose, judge
@@ -128,7 +129,7 @@ def conclude_folder(command: Command) -> CommandOutput:
 def leave_out(command: Command, verdict: str) -> None:
     """Write the results of the last run again without the rows that have a verdict."""
     whole = evidence.read(command.out / "results.jsonl")
-    writer = evidence.Writer(command.out / "results.jsonl", whole.header)
+    writer = Writer(command.out / "results.jsonl", whole.header)
     for result in whole.results:
         if verdict not in result.verdicts.values():
             writer.row(result)
