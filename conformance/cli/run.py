@@ -23,9 +23,8 @@ from ..plan.select import BadExpression, find_case, ids, select_rows
 from ..report.no_start import report_no_start
 from ..run.ended_process import DEFAULT_HANGS, HangPolicy
 from ..runner.run_suite import RunRequest, chosen_rows, run_suite
-from ..runner.shards import find_shard_gap
 from ..system import exit_codes
-from ..system.exit_codes import CONFORMS, INCOMPLETE, UNTRUSTED
+from ..system.exit_codes import INCOMPLETE, UNTRUSTED
 from ..system.files import lock_folder
 from ..system.go_on import describe_failure, go_on
 from ..system.progress import Progress
@@ -77,8 +76,6 @@ def add_options(parser: Parser) -> None:
     parser.add_argument("--hang-budget", type=seconds, default=DEFAULT_HANGS.budget, metavar="SECONDS", help=text)
     text = "the I-th of N parts of the rows; `report` joins them"
     parser.add_argument("--shard", type=shard, metavar="I/N", help=text)
-    text = "exit with 0, instead of 4, if all rows of the shard ran and none failed; `report` decides"
-    parser.add_argument("--partial-ok", action="store_true", help=text)
     parser.path("--resume", "DIR", "go on with a run that was interrupted")
     parser.path("--out", "DIR", "where results and reports go (conformance-report/NAME)")
     text = "print every row that failed, not twelve kinds"
@@ -89,7 +86,6 @@ def run(args: argparse.Namespace, accept: Accept | None = None) -> int:
     """Run, write, and print the conclusion; return its exit code."""
     request = request_of(args)
     with ExitStack() as locks:
-        accept = _accept_shard if args.partial_ok else accept
         return _run(request, RunFolder(args.out, args.resume, locks), args, accept)
 
 
@@ -173,17 +169,6 @@ def run_with_progress(
         return run_suite(request, claim, progress.at)
 
 
-def _accept_shard(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> Conclusion:
-    """Give 0 to a shard in which nothing failed, unless it lacks rows. What it shows of documents stays incomplete."""
-    if conclusion.exit_code != INCOMPLETE:
-        return conclusion
-    shard = f"shard {evidence.header['target']['shard']}"
-    if gap := find_shard_gap(plan, evidence):
-        return replace(conclusion, why=f"incomplete, also with --partial-ok: {shard}: {gap}")
-    why = f"--partial-ok: {shard}: all its rows ran and none failed; `conformance report` decides"
-    return replace(conclusion, exit_code=CONFORMS, why=why)
-
-
 def _how_to_continue(folder: Path, evidence: Evidence | None, plan: Plan) -> str:
     path = shlex.quote(relative(folder))
     report = f"`conformance report{suite_option(plan.suite.folder)} {path}`"
@@ -239,8 +224,6 @@ def write_reports(out: Path, plan: Plan, evidence: Evidence, conclusion: Conclus
 
 def _read_request(args: argparse.Namespace, plan: Plan) -> RunRequest:
     """Return the request of a run; Usage if its options contradict one another."""
-    if args.partial_ok and (not args.shard or args.select is not None or args.last_failed):
-        raise Usage("--partial-ok is for a shard of all rows; give --shard I/N, without -k, --quick and --last-failed")
     request = read_common_options(args, plan)
     if args.jobs > 1 and request.isolation == "none":
         raise Usage(f"--jobs {args.jobs} needs processes, and {args.backend} runs in this one; add --isolation worker")

@@ -1,4 +1,4 @@
-"""Put the shards of one run together, and say what one of them lacks."""
+"""Put the shards of one run together."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 from ..evidence.journal import find_difference
 from ..evidence.machine import join_environments, shared_part
 from ..evidence.results import DrawnCounts, Evidence, InvalidEvidence
-from ..model import NOT_CLAIMED, NOT_RUN, Result
-from ..plan.rows import Plan, drawn_number
-from ..verdict.standing import group_rows, in_target, is_required
+from ..model import NOT_RUN, Result
+from ..plan.rows import drawn_number
 
 
 class MergedRun(NamedTuple):
@@ -24,23 +23,6 @@ class MergedRun(NamedTuple):
     """By planted backend, the fewest failures that a shard saw."""
     seconds: float
     drawn: DrawnCounts | None
-
-
-def find_shard_gap(plan: Plan, evidence: Evidence) -> str | None:
-    """Say why a shard is not whole: required rows did not run, or none is in the target. None if it is whole."""
-    claims, target = evidence.claims, evidence.target
-    rows = [row for number, row in enumerate(plan.rows) if target.has_in_shard(number)]
-    missing, shown = 0, False
-    for group in group_rows(rows, {result.row: result for result in evidence.results}, claims):
-        row = group.rows[0]
-        if not is_required(row, claims):
-            continue
-        verdicts = {verdict for document, verdict in group.verdicts.items() if in_target(row, document, target, claims)}
-        missing += len(group.rows) if NOT_RUN in verdicts else 0
-        shown |= not verdicts <= {NOT_RUN, NOT_CLAIMED}
-    if missing:
-        return f"{missing:,} of its rows did not run"
-    return None if shown else "it has no row in the target"
 
 
 def merge_shards(paths: Sequence[Path], parts: Sequence[Evidence]) -> MergedRun:

@@ -44,7 +44,6 @@ USAGE: dict[str, tuple[tuple[str, ...], str]] = {
     "a folder twice": (("--resume", "/dev/null/run", "--out", "x"), "drop --out"),
     "two choices": (("-k", "a", "-k", "b"), "given twice"),
     "a folder of claims": (("--claims", ".."), "..: is a folder; name a file"),
-    "partial, and no shard": (("--partial-ok",), "give --shard I/N, without -k"),
 }  # fmt: skip
 
 
@@ -96,21 +95,16 @@ def test_shard_1_of_1_says_that_it_is_a_shard(command: Command) -> None:
     assert all("; only shard 1/1" in sentence for sentence in said.data["sentences"])
 
 
-def test_a_good_shard_is_0_only_where_it_is_asked_for(reporting: Command) -> None:
+def test_a_good_shard_is_incomplete_and_says_so_on_its_page(reporting: Command) -> None:
     for shard in ("1/2", "2/2"):
-        assert reporting.run("reference", "--shard", shard).code == 4
-        words = f"exit 0: --partial-ok: shard {shard}: all its rows ran and none failed; `conformance report`"
-        said = reporting.run("reference", "--shard", shard, "--partial-ok").expect(0, text=words)
-        assert "exit 4" not in said.out + said.err
+        reporting.run("reference", "--shard", shard).expect(4)
         assert "Incomplete" in (reporting.out / "report.html").read_text(encoding="utf-8")
-        assert reporting.run("reference", "--shard", shard, "--partial-ok", "--json").expect(0).data["exit_code"] == 0
 
 
 def test_a_shard_that_fails_or_shows_nothing_is_not_0(command: Command) -> None:
-    assert command.run(mini("Flushes"), "--shard", "1/1", "--partial-ok").code == 1
+    assert command.run(mini("Flushes"), "--shard", "1/1").code == 1
     for backend, shard in ((mini("ClaimsNothing"), "1/1"), ("reference", "9999/9999")):
-        words = f"exit 4: incomplete, also with --partial-ok: shard {shard}: it has no row in the target"
-        command.run(backend, "--shard", shard, "--partial-ok").expect(4, text=words)
+        command.run(backend, "--shard", shard).expect(4)
 
 
 def test_5_comes_before_everything_that_ran(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:

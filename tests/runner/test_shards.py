@@ -12,7 +12,7 @@ from conformance.evidence.results import DrawnCounts, Evidence, read
 from conformance.evidence.writer import Writer
 from conformance.model import Result
 from conformance.run.row import result_without_call
-from conformance.runner.shards import find_shard_gap, merge_shards
+from conformance.runner.shards import merge_shards
 from conformance.verdict.drawn_calls import draw_calls
 
 from ..builders import Command, mini, spoil
@@ -62,18 +62,6 @@ def test_a_shard_that_ended_early_called_its_first_drawn_rows(command: Command) 
     assert merged.drawn == DrawnCounts(len(called[0]) + 3, 0, 0, 0)
     whole = Evidence(merged.header, tuple(merged.results), {"drawn": merged.drawn.to_json()}, "")
     assert list(draw_calls(command.plan, whole)) == called[0] + called[1][:3]
-
-
-def test_a_shard_that_lacks_a_row_has_a_gap(command: Command) -> None:
-    evidence, plan = evidence_of(part(command, "1/2")), command.plan
-    assert find_shard_gap(plan, evidence) is None
-    ran = [number for number, result in enumerate(evidence.results) if "pass" in result.verdicts.values()]
-    rows = {row.id: row for row in plan.rows}
-    for number in (ran[0], ran[-1]):
-        results = list(evidence.results)
-        results[number] = result_without_call(rows[results[number].row], "not run")
-        with_gap = dataclasses.replace(evidence, results=tuple(results))
-        assert find_shard_gap(plan, with_gap) == "1 of its rows did not run"
 
 
 @pytest.fixture
@@ -135,6 +123,15 @@ def test_parts_with_lost_or_common_rows_or_no_end_are_refused(command: Command, 
     path = parts[1] / "results.jsonl"
     path.write_bytes(path.read_bytes()[:-20])
     merge(command, *parts).expect(2, err="the line is cut off")
+
+
+def test_the_whole_says_that_a_part_lacks_a_row(command: Command, parts: list[Path]) -> None:
+    rows, results = {row.id: row for row in command.plan.rows}, evidence_of(parts[1]).results
+    lost = next(number for number, result in enumerate(results) if "pass" in result.verdicts.values())
+    write_again(
+        parts[1], {}, [*results[:lost], result_without_call(rows[results[lost].row], "not run"), *results[lost + 1 :]]
+    )
+    merge(command, *parts).expect(4, out="3 not run")
 
 
 def write_again(part: Path, header: dict[str, Any], results: Iterable[Result], **planted: int) -> None:
