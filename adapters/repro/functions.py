@@ -61,7 +61,7 @@ class ScriptTemplate(NamedTuple):
 def write_script(row: Row, backend: str) -> ScriptParts:
     """Return the script of a row; a device may follow the backend's name after an `@`."""
     name, _, device = backend.partition("@")
-    steps, runtime = checked_steps(row), row.given == "runtime"
+    steps, runtime = checked_steps(row), row.shape_passed_as == "runtime"
     template = (RUNTIME if runtime else CONSTANT).get(name)
     if template is None:
         raise Unsupported("runtime-shape")

@@ -83,7 +83,7 @@ def write_script(row: Row, backend: str) -> ScriptParts:
     models = "".join(model(graph, name, OPSETS.get(backend, 21)) for graph, name in names.items())
     imports = [*numpy_imports(row), "from onnx import TensorProto, helper"]
     if backend in CONSTANT:
-        if row.given == "runtime":
+        if row.shape_passed_as == "runtime":
             raise Unsupported("runtime-shape")
         own, rejections, run = CONSTANT[backend]
         bodies = [constant_step_code(step, names[step.graph], backend) for step in steps]

@@ -14,7 +14,7 @@ from ..load.folders import spec_folder
 from ..load.schema import read_file
 from ..load.strict_yaml import require
 from ..meaning.domain import Lengths
-from ..model import Given, Operation, Spec
+from ..model import Operation, ShapePassedAs, Spec
 from .calls import DrawnCall, guess_answer
 
 OF_CALL = ("src_rank", "dst_rank", "size", "lengths", "entries", "special_zero", "broken")
@@ -115,16 +115,16 @@ class OperationWay(NamedTuple):
     """An operation, a way to pass shape to it, and the type of shape."""
 
     operation: Operation
-    given: Given
+    shape_passed_as: ShapePassedAs
     shape_type: str
 
 
 def operation_ways(spec: Spec) -> dict[str, OperationWay]:
     """Return the ways by the names that they have as values."""
     return {
-        f"{operation.id}/{given}/{shape_type}": OperationWay(operation, given, shape_type)
+        f"{operation.id}/{shape_passed_as}/{shape_type}": OperationWay(operation, shape_passed_as, shape_type)
         for operation in spec.operations.values()
-        for given in operation.shape_passed_as
+        for shape_passed_as in operation.shape_passed_as
         for shape_type in operation.shape_types
     }
 

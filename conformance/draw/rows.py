@@ -90,7 +90,7 @@ class RowDrawer:
         self._ways = {name: way for name, way in operation_ways(spec).items() if self._is_claimed(way)}
 
     def _is_claimed(self, way: OperationWay) -> bool:
-        facets = facets_of_way(self._simplest, way.operation, way.shape_type, way.given)
+        facets = facets_of_way(self._simplest, way.operation, way.shape_type, way.shape_passed_as)
         return self._claims.offers(way.operation.id) and not self._claims.find_unclaimed(frozenset(facets))
 
     def rows(self, drawn: Drawn) -> Iterator[Row]:
@@ -127,7 +127,8 @@ class RowDrawer:
         if not length and combination < count_combinations():
             return self.claimed_row(combination, f"drawn-{seed}-{number}")
         ways = list(self._ways.values())
-        static = [way for way in ways if way.given != "runtime"] if length > LONG_CALLS[FIRST_SEQUENCE] else []
+        is_long = length > LONG_CALLS[FIRST_SEQUENCE]
+        static = [way for way in ways if way.shape_passed_as != "runtime"] if is_long else []
         for attempt in range(MAX_TRIES):
             draw = SeededDraws(f"{seed} {number} {attempt}")
             way = draw.choice(static or ways)
@@ -176,10 +177,10 @@ class RowDrawer:
         return [type_ for type_ in way.operation.types if self._claims.offers_type(type_)]
 
     def _row(self, case: Case, way: OperationWay) -> Row | None:
-        operation, given, shape_type = way._replace(shape_type=case.shape_type or way.shape_type)
-        if not is_expressible(case, operation, given, shape_type):
+        operation, shape_passed_as, shape_type = way._replace(shape_type=case.shape_type or way.shape_type)
+        if not is_expressible(case, operation, shape_passed_as, shape_type):
             return None
-        return row_of(case, operation, given, shape_type, self._contracts)
+        return row_of(case, operation, shape_passed_as, shape_type, self._contracts)
 
     def _with_rule(self, row: Row) -> Row:
         rule = _rule_of(row)

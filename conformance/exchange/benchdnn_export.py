@@ -35,7 +35,7 @@ _REASONS: Reasons = {
 
 def choose_graphs(rows: Sequence[Row]) -> ExportChoice:
     """Choose the rows of operations with shape as an attribute that can be files."""
-    static = [row for row in rows if row.given == "attribute"]
+    static = [row for row in rows if row.shape_passed_as == "attribute"]
     choice = choose_rows(static, _REASONS, None)
     choice.left_out["a shape that is no attribute"] += len(rows) - len(static)
     return choice

@@ -58,7 +58,7 @@ class ExportChoice(NamedTuple):
 
 def choose_rows(rows: Iterable[Row], reasons: Reasons, most_bytes: int | None) -> ExportChoice:
     """Choose among rows, which are grouped by case, type, and whether shape arrives with run."""
-    groups = group_pairs(((row.case.id, row.type, row.given == "runtime"), row) for row in rows)
+    groups = group_pairs(((row.case.id, row.type, row.shape_passed_as == "runtime"), row) for row in rows)
     chosen, left_out = [], Counter[str]()
     for group in groups.values():
         why = next(filter(None, (_why_left_out(row, reasons, most_bytes) for row in group)), None)

@@ -119,7 +119,9 @@ def _test_of(rows: Sequence[Row], known: KnownFaults) -> dict[str, Any]:
         "special_zero": call.special_zero[0],
         "documents": {name: _meaning_of(meaning) for name, meaning in meanings.items()},
         "known_faults": [] if dst is None else [fault.id for fault in known.of_legal_call(hit) if not fault.facets],
-        "rows": [{"id": each.id, "operation": each.operation, "shape_passed_as": each.given} for each in rows],
+        "rows": [
+            {"id": each.id, "operation": each.operation, "shape_passed_as": each.shape_passed_as} for each in rows
+        ],
     }
     for each in rows:
         each.free_steps()

@@ -52,7 +52,7 @@ def write_node_tests(chosen: Sequence[AlikeRows], out: Path) -> int:
     onnx, written = load_onnx(), 0
     for group in chosen:
         for number, steps in group.graphs:
-            shape = "input" if group.rows[0].given == "runtime" else "constant"
+            shape = "input" if group.rows[0].shape_passed_as == "runtime" else "constant"
             name = "_".join(filter(None, ("test_reshape", group.name, shape, number)))
             _write(onnx, out / name.replace("-", "_"), group, steps)
             written += 1

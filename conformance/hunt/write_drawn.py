@@ -94,7 +94,7 @@ class _SmallerCase:
         """Return the row of a case if it fails with the same diagnosis; None also after too many calls."""
         keeps_type = case.shape_type == self.row.case.shape_type  # if not, it is called as the case without that key
         shape_type = self.row.shape_type if keeps_type else self.row.signature.shape_types[0]
-        way = self.row.signature, self.row.given, shape_type
+        way = self.row.signature, self.row.shape_passed_as, shape_type
         if not is_expressible(case, *way):  # merged lengths may be too long for the type of shape
             return None
         self.calls_left -= len(case.steps)

@@ -13,8 +13,8 @@ from .graphs import INTEGERS, Array, Declared, Graph, Node, Operand, Tensor
 from .places import Malformed, Place, Problem
 from .results import IDLE, DifferingElements, Elements, Outcome, OutcomeKind, Result
 from .rules import (
-    AUTHORITIES, FINDING_KINDS, LEVELS, WEIGHTS, Authority, DocumentCommit, Document, Expression, Finding, Given,
-    KnownFault, Level, NewerPage, Operation, DocumentOrigin, PlainCall, Pointer, Prose, Rule, Spec,
+    AUTHORITIES, FINDING_KINDS, LEVELS, WEIGHTS, Authority, DocumentCommit, Document, Expression, Finding,
+    KnownFault, Level, NewerPage, Operation, DocumentOrigin, PlainCall, Pointer, Prose, Rule, ShapePassedAs, Spec,
 )  # fmt: skip
 from .verdicts import (
     BAD, BLAMES, ERROR, FAIL, NOT_CLAIMED, NOT_RUN, OBSERVED, PASS, RIGHT, VERDICTS, WAIVED, Blame, Verdict, Word,

@@ -77,16 +77,16 @@ class Document:
         return self.origin.in_force if self.origin else None
 
 
-Given = Literal["attribute", "constant", "runtime"]
+ShapePassedAs = Literal["attribute", "constant", "runtime"]
 
 
 @dataclass(frozen=True)
 class Operation:
-    """The signature of an operation: how shape is given, and the listed types."""
+    """The signature of an operation: how shape is passed, and the listed types."""
 
     id: str
     documents: tuple[str, ...]
-    shape_passed_as: tuple[Given, ...]
+    shape_passed_as: tuple[ShapePassedAs, ...]
     """How shape reaches the operation: an attribute, an input known beforehand, an input that arrives with run."""
     types: tuple[str, ...]
     shape_types: tuple[str, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from itertools import chain
 
-from ..model import Case, Given, Operation, Step
+from ..model import Case, Operation, ShapePassedAs, Step
 from ..model.cases import families_of, given_keys
 
 WITH_FUNCTION = ("s64", "f32", "bool", "string")
@@ -31,30 +31,31 @@ def facets_of_case(case: Case) -> Iterator[str]:
     yield from _form_facets(case)
 
 
-def facets_of_way(case: Case, operation: Operation, shape_type: str, given: Given) -> Iterator[str]:
-    is_shape_known = given != "runtime" or has_constant_nodes(case)
+def facets_of_way(case: Case, operation: Operation, shape_type: str, shape_passed_as: ShapePassedAs) -> Iterator[str]:
+    is_shape_known = shape_passed_as != "runtime" or has_constant_nodes(case)
     if is_shape_known and case.unknown_rank:
         yield "unknown-src:rank"
-    elif is_shape_known and has_unknown_src(case, given):
+    elif is_shape_known and has_unknown_src(case, shape_passed_as):
         yield "unknown-src"
-    if given != "attribute":
+    if shape_passed_as != "attribute":
         yield f"shape-type:{shape_type}"
         if has_two_shape_types(case):
             yield f"shape-type:{other_shape_type(operation, shape_type)}"
-    if given == "runtime" and len(operation.shape_passed_as) > 1:
+    if shape_passed_as == "runtime" and len(operation.shape_passed_as) > 1:
         yield RUNTIME_SHAPE
     ranks = ({len(dims) for dims in tensor} for tensor in dims_over_steps(case))
-    if given == "runtime" and (case.unknown_rank or (not case.generated and any(len(each) > 1 for each in ranks))):
+    changes = case.unknown_rank or (not case.generated and any(len(each) > 1 for each in ranks))
+    if shape_passed_as == "runtime" and changes:
         yield f"{RUNTIME_SHAPE}:changing-rank"  # no document promises that one program takes several ranks
     if case.shape_rank != 1 or shape_type[0] not in "su" or shape_type == "string":
         yield "form:shape"
 
 
-def has_unknown_src(case: Case, given: Given) -> bool:
+def has_unknown_src(case: Case, shape_passed_as: ShapePassedAs) -> bool:
     """Ask whether a graph of a case does not declare all lengths of src."""
     if case.unknown_rank or case.known != "all":
         return True
-    return given == "runtime" and len({step.src for step in case.steps}) > 1  # one program takes them all
+    return shape_passed_as == "runtime" and len({step.src for step in case.steps}) > 1  # one program takes them all
 
 
 def has_constant_nodes(case: Case) -> bool:

@@ -103,7 +103,7 @@ def _lower_step(row: Row, number: int, programs: Mapping[object, _Common]) -> Ro
 
 
 def _arrives(row: Row, step: Step, k: int) -> bool:
-    return row.given == "runtime" and not step.is_constant(k)
+    return row.shape_passed_as == "runtime" and not step.is_constant(k)
 
 
 def _shape_type(row: Row, step: Step, k: int) -> str:
@@ -120,7 +120,7 @@ def _src_type(row: Row, step: Step) -> str:
 
 def _graph(row: Row, step: Step, common: _Common) -> Graph:
     type_ = _src_type(row, step)
-    dims = None if row.case.unknown_rank else common.src if row.given == "runtime" else step.src
+    dims = None if row.case.unknown_rank else common.src if row.shape_passed_as == "runtime" else step.src
     if dims is not None and row.case.known != "all":
         dims = tuple(length if row.case.known == "some" and axis % 2 else None for axis, length in enumerate(dims))
     strides = None

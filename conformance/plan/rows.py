@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple, NoReturn
 
 from ..meaning.contract import Contract, contracts
-from ..model import INTEGERS, Case, Given, Operation, Spec, Suite
+from ..model import INTEGERS, Case, Operation, ShapePassedAs, Spec, Suite
 from ..model.types import WIDTH, range_of
 from .facets import (
     WITH_FUNCTION,
@@ -32,7 +32,7 @@ class _RowFields(NamedTuple):
     signature: Operation
     type: str
     shape_type: str
-    given: Given
+    shape_passed_as: ShapePassedAs
     facets: frozenset[str]
     contracts: Mapping[str, Contract]
     """By document."""
@@ -160,11 +160,11 @@ def rows_of(cases: Iterable[Case], spec: Spec, compiled: Mapping[str, Contract])
     for case in cases:
         shared = frozenset(facets_of_case(case))
         for operation, types in _operations(case, spec):
-            for given in operation.shape_passed_as[-1:] if case.rows else operation.shape_passed_as:
+            for shape_passed_as in operation.shape_passed_as[-1:] if case.rows else operation.shape_passed_as:
                 own_types = operation.shape_types[-1:] if case.rows else operation.shape_types
                 for shape_type in (case.shape_type,) if case.shape_type else own_types:
-                    if is_expressible(case, operation, given, shape_type):
-                        yield from _rows(case, operation, given, shape_type, compiled, types, shared)
+                    if is_expressible(case, operation, shape_passed_as, shape_type):
+                        yield from _rows(case, operation, shape_passed_as, shape_type, compiled, types, shared)
 
 
 def _operations(case: Case, spec: Spec) -> Iterator[tuple[Operation, tuple[str, ...]]]:
@@ -184,29 +184,31 @@ def _operations(case: Case, spec: Spec) -> Iterator[tuple[Operation, tuple[str, 
         yield (offering or operations)[0], (type_,)
 
 
-def row_of(case: Case, operation: Operation, given: Given, shape_type: str, compiled: Mapping[str, Contract]) -> Row:
+def row_of(
+    case: Case, operation: Operation, shape_passed_as: ShapePassedAs, shape_type: str, compiled: Mapping[str, Contract]
+) -> Row:
     """Return the row of a case for one operation and one way of passing shape, in the type that src has."""
     types, facets = (case.steps[0].src_type,), frozenset(facets_of_case(case))
-    return next(_rows(case, operation, given, shape_type, compiled, types, facets))
+    return next(_rows(case, operation, shape_passed_as, shape_type, compiled, types, facets))
 
 
 def _rows(
-    case: Case, operation: Operation, given: Given, shape_type: str, compiled: Mapping[str, Contract],
+    case: Case, operation: Operation, shape_passed_as: ShapePassedAs, shape_type: str, compiled: Mapping[str, Contract],
     types: Iterable[str], shared: frozenset[str],
 ) -> Iterator[Row]:  # fmt: skip
     parts = [""]
-    if given != "attribute":
+    if shape_passed_as != "attribute":
         parts.append(shape_type)
     if len(operation.shape_passed_as) > 1:
-        parts.append(given)
-    if case.shape_type and given == "attribute":
+        parts.append(shape_passed_as)
+    if case.shape_type and shape_passed_as == "attribute":
         parts.append(shape_type)
     name, rest = f"{case.id}[{operation.id}-", f"{'-'.join(parts)}]"
-    facets = shared | frozenset(facets_of_way(case, operation, shape_type, given))
+    facets = shared | frozenset(facets_of_way(case, operation, shape_type, shape_passed_as))
     first = None
     for type_ in types:
         id_, own = f"{name}{type_}{rest}", _with_type(facets, type_)
-        row = Row(id_, case, operation, type_, shape_type, given, own, compiled, first)
+        row = Row(id_, case, operation, type_, shape_type, shape_passed_as, own, compiled, first)
         first = first or row
         yield row
 
@@ -217,14 +219,14 @@ def _with_type(facets: frozenset[str], type_: str) -> frozenset[str]:
     return facets | {f"type:{type_}"}
 
 
-def is_expressible(case: Case, operation: Operation, given: Given, shape_type: str) -> bool:
+def is_expressible(case: Case, operation: Operation, shape_passed_as: ShapePassedAs, shape_type: str) -> bool:
     """Ask whether a signature has room for the call of a case."""
-    static = given == "attribute"
+    static = shape_passed_as == "attribute"
     if static and (case.inputs.get("shape") is not None or case.shape_rank > 1 or shape_type not in WITH_FUNCTION):
         return False
     if not static and ("shape" in case.attributes or shape_type not in WIDTH):
         return False
-    if (case.shape_step != 1 or case.one_shape_memory) and given != "runtime":
+    if (case.shape_step != 1 or case.one_shape_memory) and shape_passed_as != "runtime":
         return False
     if case.mixed_shape_types and other_shape_type(operation, shape_type) == shape_type:
         return False
@@ -236,7 +238,7 @@ def is_expressible(case: Case, operation: Operation, given: Given, shape_type: s
     if has_two_shape_types(case):
         types.add(other_shape_type(operation, shape_type))
     absent = case.inputs.get("shape") == 0 or "shape" in case.attributes
-    if absent and (given, shape_type) != (operation.shape_passed_as[0], operation.shape_types[0]):
+    if absent and (shape_passed_as, shape_type) != (operation.shape_passed_as[0], operation.shape_types[0]):
         return False  # there is only one way to leave shape out
     entries = {entry for step in case.steps for shape in step.shapes for entry in shape}
     return all(entry in range_of(type_) for type_ in types & {*INTEGERS} for entry in entries)

@@ -162,7 +162,8 @@ class ConformanceSession:
         """Tell Allure the parameters of a row, without which it counts the rows of a case as retries of one test."""
         if isinstance(item, CaseRow) and self.config.getoption("allure_report_dir", None):
             row, allure = item.row, importlib.import_module("allure")
-            shape = row.given if row.given == "attribute" else f"{row.given} {row.shape_type}"
+            way = row.shape_passed_as
+            shape = way if way == "attribute" else f"{way} {row.shape_type}"
             for name, value in (("operation", row.operation), ("type", row.type), ("shape", shape)):
                 allure.dynamic.parameter(name, value)
 

@@ -37,7 +37,7 @@ def _list_lines(
     for link in row.case.links:
         yield "", link
     steps = f", step {result.step + 1} of {len(row.steps)}" if len(row.steps) > 1 else ""
-    shape = "an attribute" if row.given == "attribute" else f"a {row.given} {row.shape_type} tensor"
+    shape = "an attribute" if row.shape_passed_as == "attribute" else f"a {row.shape_passed_as} {row.shape_type} tensor"
     yield "call", f"{row.operation}, {row.type}, shape as {shape}{steps}"
     yield "", format_step(row.case, row.case.steps[result.step])
     due = collect_wants([row], result.step)

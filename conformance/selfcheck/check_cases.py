@@ -212,7 +212,7 @@ def _find_repeated_calls(plan: Plan) -> Iterator[Problem]:
     for row in plan.rows:
         if _dims_of_sources(row) not in dims:
             continue
-        key = (row.operation, row.shape_type, row.given, tuple(map(_call, row.steps)))
+        key = (row.operation, row.shape_type, row.shape_passed_as, tuple(map(_call, row.steps)))
         first = seen.setdefault(key, row.case)
         if first is row.case or (row.case.id, first.id) in told:
             continue

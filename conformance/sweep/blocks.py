@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..isolate.backend import Isolation
 from ..isolate.process.launch import DEFAULT_LIMITS, ProcessLimits
 from ..meaning.domain import Domain, Lengths
-from ..model import Given, Layout, Spec
+from ..model import Layout, ShapePassedAs, Spec
 
 _MAX_SHAPES = 256
 """The most shapes of a block; their nodes are kept while the sources pass by."""
@@ -23,15 +23,15 @@ class CallVariant(NamedTuple):
     """One way in which a call can be made."""
 
     operation: str
-    given: Given
+    shape_passed_as: ShapePassedAs
     shape_type: str
     type: str
     layout: Layout
 
     def __str__(self) -> str:
         parts = [self.operation, self.type]
-        if self.given != "attribute":
-            parts += [self.shape_type, self.given]
+        if self.shape_passed_as != "attribute":
+            parts += [self.shape_type, self.shape_passed_as]
         return " ".join(parts if self.layout == "dense" else [*parts, self.layout])
 
 
@@ -72,10 +72,10 @@ def list_variants(
 ) -> tuple[CallVariant, ...]:
     """List the ways in which the chosen operations can be called with the chosen types and layouts."""
     return tuple(
-        CallVariant(operation.id, given, shape_type, type_, layout)
+        CallVariant(operation.id, shape_passed_as, shape_type, type_, layout)
         for operation in spec.operations.values()
         if not operations or operation.id in operations
-        for given in operation.shape_passed_as
+        for shape_passed_as in operation.shape_passed_as
         for shape_type in operation.shape_types
         for type_ in operation.types
         if not types or type_ in types

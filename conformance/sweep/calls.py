@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..meaning.domain import Lengths
-from ..model import Adapter, Declared, Given, Graph, Node, Operand, Rejected, Tensor
+from ..model import Adapter, Declared, Graph, Node, Operand, Rejected, ShapePassedAs, Tensor
 from ..model.types import dtype_of
 from ..plan.memory import GuardedBuffer, are_equal, lay_out_shape
 
@@ -34,10 +34,12 @@ NO_SHAPE = ShapeArguments()
 
 
 @lru_cache(12)
-def nodes_of(operation: str, given: Given, shape_type: str, shapes: tuple[Lengths, ...]) -> list[tuple[Node, ...]]:
+def nodes_of(
+    operation: str, shape_passed_as: ShapePassedAs, shape_type: str, shapes: tuple[Lengths, ...]
+) -> list[tuple[Node, ...]]:
     """Make the nodes of calls: with special_zero false for every shape, then with true."""
     flags = [Operand("bool", (), (flag,)) for flag in (False, True)]
-    operands = [Operand(shape_type, (len(shape),), None if given == "runtime" else shape) for shape in shapes]
+    operands = [Operand(shape_type, (len(shape),), None if shape_passed_as == "runtime" else shape) for shape in shapes]
     return [(Node(operation, operand, flag),) for flag in flags for operand in operands]
 
 

@@ -110,8 +110,8 @@ class BlockRun:
                 self._verdicts.setdefault(document, Counter()).update(counts)
 
     def _call(self, way: CallVariant, wants: list[list[Want]]) -> None:
-        nodes = nodes_of(way.operation, way.given, way.shape_type, self.shapes)
-        shapes = lay_out_shapes(way.shape_type, self.shapes) if way.given == "runtime" else []
+        nodes = nodes_of(way.operation, way.shape_passed_as, way.shape_type, self.shapes)
+        shapes = lay_out_shapes(way.shape_type, self.shapes) if way.shape_passed_as == "runtime" else []
         passed = [ShapeArguments((shape.tensor,), shape.tensor.memory, shape.before) for shape in shapes] * 2
         arguments = passed or [NO_SHAPE] * len(nodes)
         facets = self._row_of(way, (self.srcs[0], self.shapes[0], False)).facets  # all calls of the block have these
@@ -128,7 +128,9 @@ class BlockRun:
 
     def _row_of(self, way: CallVariant, call: Call) -> Row:
         case, operation = case_of_call("swept", "same-volume", way.type, call, way.layout), way.operation
-        return row_of(case, self.context.spec.operations[operation], way.given, way.shape_type, self.context.contracts)
+        return row_of(
+            case, self.context.spec.operations[operation], way.shape_passed_as, way.shape_type, self.context.contracts
+        )
 
     def _judge(self, calls: _Source, number: int, answer: Any, error: BaseException | None) -> None:
         """Judge call `number` of a src, which did not go as it should, by its answer or its error."""

@@ -15,7 +15,7 @@ from .blocks import SweepRequest
 from .tally import Tally
 
 FILE = "sweep.json"
-FORMAT = "reshape-conformance-sweep-7"
+FORMAT = "reshape-conformance-sweep-8"
 
 
 class SweepResults(NamedTuple):

@@ -500,7 +500,7 @@ def _conditions_of(row: Row, at: int, result: Result) -> Set[str]:
         return {*_KEYS.findall(last)}
     step = row.case.steps[at]
     keys = {key.name for part in (row.case, step) for key, _ in given_keys(part)}
-    is_unknown = has_unknown_src(row.case, row.given)
+    is_unknown = has_unknown_src(row.case, row.shape_passed_as)
     return keys.union(["chain"] * (len(step.shapes) > 1), ["steps"] * (at > 0), ["known"] * is_unknown)
 
 

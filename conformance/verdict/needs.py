@@ -122,7 +122,7 @@ class Needs:
             offered += self._offers_for(facet)
         if row.case.dst_type:  # who declares the type of dst declares a dst, if only of unknown rank
             offered += self._offers_for("declared")
-        if has_unknown_src(row.case, row.given):  # it is no facet if shape comes at run time, too
+        if has_unknown_src(row.case, row.shape_passed_as):  # it is no facet if shape comes at run time, too
             offered += self._offers_for("unknown-src")
         needs += [need for _, need in sorted(offered, key=itemgetter(0))]  # in the order of the rules
         return list(dict.fromkeys([*needs, *of_entries]))

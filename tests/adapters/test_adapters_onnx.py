@@ -100,7 +100,7 @@ def test_strided_bf16_is_not_supported_and_offset_is(backend: str) -> None:
 def test_a_shape_is_read_wherever_its_entries_lie(type_: str, step: int) -> None:
     row = next(
         row for row in plan_of(load_suite()).rows
-        if row.case.shape_step == step and row.type == type_ and row.given == "runtime"
+        if row.case.shape_step == step and row.type == type_ and row.shape_passed_as == "runtime"
     )  # fmt: skip
     (result,) = run_rows([row], load_or_skip("onnxruntime"))
     assert set(result.verdicts.values()) == {"pass"}, result.detail

@@ -57,7 +57,7 @@ def chosen(backend: str) -> dict[Row, str]:
     for row in bundled_plan().rows:
         if row.case.id not in (*SEEN, *IN_BF16) or row.type != ("bf16" if row.case.id in IN_BF16 else "f32"):
             continue
-        key = (row.case.id, row.given)
+        key = (row.case.id, row.shape_passed_as)
         if key not in found and row.operation in ("StaticReshape", "DynamicReshape-1"):
             try:
                 found[key] = row, script({row.id: repro.WRITERS[backend](row, backend)}, {row.id: list_due(row)})

@@ -66,7 +66,7 @@ def row_of(attributes: Mapping[str, Operand | None], given: str = "attribute", b
     """A row of a plain case with these attributes, made without the loader."""
     step = Step("f32", (2, 3), ((6,),), (False,), {"*": ExpectedResult("unspecified")}, bits=bits)
     case = Case("a-case", "cases/a.yaml", "extra-attributes", (step,), Place("cases/a.yaml", 1), attributes=attributes)
-    return next(row for row in rows_of([case], spec(), compiled_spec()) if row.given == given)
+    return next(row for row in rows_of([case], spec(), compiled_spec()) if row.shape_passed_as == given)
 
 
 def text(value: object) -> Operand:

@@ -102,7 +102,7 @@ def facts_of(row: Row) -> Any:
     (step,) = row.steps
     due = dict(row.case.steps[0].expect)
     expected = {document: due.get(document, due.get("*")) for document in row.documents}
-    case = (row.case.id, row.case.rule, row.case.heading, row.operation, row.type, row.shape_type, row.given)
+    case = (row.case.id, row.case.rule, row.case.heading, row.operation, row.type, row.shape_type, row.shape_passed_as)
     call = (step.graph, step.source, step.shapes, step.may_overwrite, step.large, step.shape_step, step.meanings)
     return *case, row.facets, *call, {name: each and (each.kind, each.dims) for name, each in expected.items()}
 

@@ -51,8 +51,7 @@ def paste_row(counterexample: Counterexample, folder: Path) -> Row:
     (folder / "cases" / "found.yaml").write_text(text, encoding="utf-8")
     found = counterexample.row
     rows = plan_of(with_cases(spec(), folder)).rows
-    same = [r for r in rows if (r.operation, r.given, r.shape_type) == (found.operation, found.given, found.shape_type)]
-    return next(row for row in same if row.type == found.type)
+    return next(row for row in rows if row.id.partition("[")[2] == found.id.partition("[")[2])
 
 
 def find(name: str, examples: int, folder: Path) -> HuntResult:

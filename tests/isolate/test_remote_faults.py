@@ -161,7 +161,7 @@ def test_numbers_past_the_doubles_travel_as_text() -> None:
 
 @pytest.mark.slow
 def test_every_graph_survives_the_protocol(plan: Plan) -> None:
-    for row in {(row.case.id, row.given): row for row in plan.rows}.values():
+    for row in {(row.case.id, row.shape_passed_as): row for row in plan.rows}.values():
         for task in row.steps:
             sent = messages.encode_line(messages.graph_record(task.graph))
             assert messages.graph_of(json.loads(sent)) == task.graph, row.id

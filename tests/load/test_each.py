@@ -110,7 +110,7 @@ def test_fewer_rows_are_one_per_type_or_per_operation() -> None:
         ("StaticReshape", "f32"), ("DynamicReshape-1", "bf16"), ("Reshape-1", "f16"),
     ]  # fmt: skip
     by_operation = [row for row in rows if row.case.id == "small-tensors-of-every-pair-of-ranks"]
-    assert {(row.operation, row.given, row.shape_type) for row in by_operation} == {
+    assert {(row.operation, row.shape_passed_as, row.shape_type) for row in by_operation} == {
         ("StaticReshape", "attribute", "s64"), ("DynamicReshape-1", "runtime", "s32"), ("Reshape-1", "runtime", "s64"),
     }  # fmt: skip
     assert len(by_operation) == 9

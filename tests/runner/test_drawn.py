@@ -325,7 +325,12 @@ def test_a_smallest_case_has_nothing_but_what_fails(many: list[Row]) -> None:
     adapter, rows = RejectsInfers(), []
     for row in many[:400]:
         step = row.case.steps[0]
-        if row.case.declared is not None and step.layout != "dense" and -1 in step.shapes[0] and row.given != "runtime":
+        if (
+            row.case.declared is not None
+            and step.layout != "dense"
+            and -1 in step.shapes[0]
+            and row.shape_passed_as != "runtime"
+        ):
             rows.append(row)
     failing = [(row, result) for row in rows if (result := next(run_rows([row], adapter, EVERYTHING))).is_failure][:5]
     assert failing
@@ -371,7 +376,11 @@ def test_the_case_that_is_written_fails_again(ring: tuple[Path, Evidence], tmp_p
     (tmp_path / "cases").mkdir()
     (tmp_path / "cases" / "found.yaml").write_text(f"about: Found.\ncases:\n{result.smallest_case}", encoding="utf-8")
     rows = plan_of(with_cases(SUITE.spec, tmp_path)).rows
-    again = next(r for r in rows if (r.operation, r.given, r.shape_type) == (row.operation, row.given, row.shape_type))
+    again = next(
+        r
+        for r in rows
+        if (r.operation, r.shape_passed_as, r.shape_type) == (row.operation, row.shape_passed_as, row.shape_type)
+    )
     assert next(run_rows([again], load_adapter(RING))).is_failure
     assert not next(run_rows([again], load_adapter("reference"))).is_failure
 

@@ -82,12 +82,12 @@ def dims_of(row: Row) -> object:
 
 LAST: dict[tuple[str, str], Callable[[Row], bool]] = {
     ("known", "none"): lambda row: set(row.steps[-1].graph.src.dims or ()) <= {None},
-    ("known", "all"): lambda row: row.given == "runtime" or None not in (row.steps[-1].graph.src.dims or ()),
+    ("known", "all"): lambda row: row.shape_passed_as == "runtime" or None not in (row.steps[-1].graph.src.dims or ()),
     ("declared", "nothing"): lambda row: result_of(row) is None,
     ("declared", "rank-unknown"): lambda row: dims_of(row) is None,
     ("declared", "exact"): lambda row: dims_of(row) == row.steps[-1].meanings[0].meaning.dst,
     ("in_place", "yes"): lambda row: row.steps[-1].may_overwrite,
-    ("shape_step", "-1"): lambda row: row.steps[-1].shape_step == -1 and row.given == "runtime",
+    ("shape_step", "-1"): lambda row: row.steps[-1].shape_step == -1 and row.shape_passed_as == "runtime",
     ("place", "last-of-5"): lambda row: len(row.steps[-1].graph.nodes) == 5,
     ("place", "fork"): lambda row: row.steps[-1].graph.nodes[-1].takes_src,
     ("place", "shared-shape"): lambda row: row.steps[-1].graph.nodes[-1].shares_shape,

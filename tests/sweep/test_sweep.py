@@ -105,7 +105,7 @@ def judged(spec: Spec) -> list[Row]:
     ways, compiled = list_variants(spec, ["StaticReshape", "DynamicReshape-1"], ["f32"]), contracts(spec)
     cases = [case_of_call("x", "same-volume", "f32", call) for call in calls(JUDGED)]
     return [
-        row_of(case, spec.operations[way.operation], way.given, way.shape_type, compiled)
+        row_of(case, spec.operations[way.operation], way.shape_passed_as, way.shape_type, compiled)
         for way in ways
         for case in cases
     ]

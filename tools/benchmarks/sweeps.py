@@ -54,7 +54,7 @@ def _calls() -> Calls:
         for way in order.ways
         for src, wanted in zip(run.srcs, wants, strict=True)
     ]
-    nodes = nodes_of("StaticReshape", order.ways[0].given, order.ways[0].shape_type, run.shapes)
+    nodes = nodes_of("StaticReshape", order.ways[0].shape_passed_as, order.ways[0].shape_type, run.shapes)
 
     def of_reference() -> None:
         for buffer, _ in sources:
