@@ -124,7 +124,7 @@ def close_backend(adapter: Adapter) -> None:
         adapter.close()
 
 
-def run_isolated(
+def run_in_isolation(
     rows: Iterable[Row], adapter: Adapter, claims: Claims, isolation: Isolation, policy: HangPolicy = DEFAULT_HANGS
 ) -> Iterator[Result]:
     """Run rows like `run_rows`; with `row`, each in a fresh process. Once the backend is given up, none is."""
@@ -227,7 +227,7 @@ def use_jobs(
 
     def call_here(lists: Iterable[list[Row]]) -> Generator[Result]:
         for rows in lists:
-            yield from run_isolated(rows, first, claims, isolation, policy)
+            yield from run_in_isolation(rows, first, claims, isolation, policy)
 
     if jobs == 1:
         yield call_here
@@ -246,7 +246,7 @@ def use_jobs(
                 what = f"it describes itself differently: {adapter.identity} and {first.identity}"
                 raise CannotStart(f"{first.identity.name}: started twice, {what}") from None
         try:
-            results = run_isolated(rows, adapter, claims, isolation, policy)
+            results = run_in_isolation(rows, adapter, claims, isolation, policy)
             return list(takewhile(lambda _: not is_over.is_set(), results))
         finally:
             idle.append(adapter)

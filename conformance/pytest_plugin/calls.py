@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Generator, Iterable, Iterator
 from functools import partial
 
-from ..isolate.backend import open_backend, run_in_parallel, run_isolated
+from ..isolate.backend import open_backend, run_in_isolation, run_in_parallel
 from ..model import Adapter, Claims, Result
 from ..plan.rows import Row
 from ..runner.fresh_calls import FreshCalls
@@ -56,7 +56,7 @@ class RowCalls:
     def _run_next(self) -> Iterator[Result]:
         """Run the rows in `self._next`, one for each result that is taken."""
         rows = iter(self._next.popleft, None)
-        return run_isolated(rows, self._adapter, self._claims, self._request.isolation)
+        return run_in_isolation(rows, self._adapter, self._claims, self._request.isolation)
 
     def close(self) -> None:
         """Call no further row ahead, and end the processes that did."""

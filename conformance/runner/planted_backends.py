@@ -9,7 +9,7 @@ from ..adapter import resolve_claims
 from ..draw.nonce import with_every_row
 from ..evidence.results import Target, header_of
 from ..evidence.writer import Writer
-from ..isolate.backend import Isolation, run_isolated, use_backend
+from ..isolate.backend import Isolation, run_in_isolation, use_backend
 from ..isolate.process.launch import ProcessLimits
 from ..meaning.contract import contracts
 from ..model import FAIL
@@ -67,7 +67,7 @@ def _run_planted_backend(
     with use_backend(planted.backend, isolation, limits) as adapter:
         claims, target = resolve_claims(adapter, plan.suite.spec.operations), Target()
         writer = Writer(None, header_of(plan.suite, adapter.identity, claims, target, planted.backend, digest=False))
-        for result in run_isolated(rows, adapter, claims, isolation):
+        for result in run_in_isolation(rows, adapter, claims, isolation):
             writer.row(result)
         evidence = writer.close(0.0)
     part = Plan(plan.suite, rows)

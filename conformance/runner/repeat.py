@@ -11,7 +11,7 @@ from ..evidence.command import limits_again
 from ..evidence.drawn import plan_of_run
 from ..evidence.results import Evidence
 from ..evidence.subject import Subject
-from ..isolate.backend import isolation_of, note_opened_files, run_isolated, use_backend
+from ..isolate.backend import isolation_of, note_opened_files, run_in_isolation, use_backend
 from ..model import Claims, Identity, Result
 from ..plan.rows import Plan, Row, drawn_number
 from ..system.progress import track
@@ -48,7 +48,7 @@ def repeat(evidence: Evidence, plan: Plan, backend: str, number: int) -> Repetit
     ):
         claims = resolve_claims(adapter, plan.suite.spec.operations)
         _refuse_another(adapter.identity, claims, evidence, backend)
-        again = track("calling again", run_isolated(rows, adapter, claims, isolation), len(rows))
+        again = track("calling again", run_in_isolation(rows, adapter, claims, isolation), len(rows))
         differences = tuple(_differences(called, every, again))
         subject = read_subject_of(adapter, backend, opened)
     return Repetition(backend, len(rows), differences, subject)

@@ -93,7 +93,7 @@ def test_a_spoiled_file_is_named_with_its_line(cli: Cli, spec: Path, file: str, 
 
 
 @pytest.mark.parametrize("file", ["spec/rules.yaml", "cases/zero.yaml"])
-def test_the_path_of_a_problem_can_be_opened(spec: Path, file: str) -> None:
+def test_a_problem_names_a_path_that_opens(spec: Path, file: str) -> None:
     path = Path(locate(Problem(Place(file, 3), "wrong"), spec.parent).place.path)
     assert path.is_file()
     assert path.is_relative_to(spec.parent) == (file == "spec/rules.yaml"), "the cases are the bundled ones"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from conformance.isolate.backend import Isolation, run_isolated, use_backend
+from conformance.isolate.backend import Isolation, run_in_isolation, use_backend
 from conformance.isolate.process.launch import ProcessLimits
 from conformance.isolate.protocol.remote import Remote, start_worker
 from conformance.model import Adapter, Result
@@ -156,7 +156,7 @@ def suite_to_kill(backend: str, before: str = "") -> Iterator[tuple[subprocess.P
 def run_remote(
     remote: Adapter, rows: Iterable[Row], isolation: Isolation = "worker", policy: HangPolicy = DEFAULT_HANGS
 ) -> Iterator[Result]:
-    return run_isolated(rows, remote, remote.claims, isolation, policy)
+    return run_in_isolation(rows, remote, remote.claims, isolation, policy)
 
 
 def run_in_both(backend: str, rows: Sequence[Row], there: Remote) -> tuple[list[Result], list[Result]]:

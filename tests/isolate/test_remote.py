@@ -96,7 +96,7 @@ def test_rows_of_a_case_stay_with_one_process(plan: Plan, monkeypatch: pytest.Mo
         taken.append(chunk)
         return []
 
-    monkeypatch.setattr("conformance.isolate.backend.run_isolated", take)
+    monkeypatch.setattr("conformance.isolate.backend.run_in_isolation", take)
     another = partial(open_backend, "reference", "none", LIMITS)
     with use_backend("reference", "none") as first:
         assert not list(run_in_parallel(rows, first, another, first.claims, "none", 2))

@@ -22,7 +22,7 @@ from conformance.evidence.drawn import describe_drawn, plan_of_run
 from conformance.evidence.folder import RESULTS
 from conformance.evidence.results import Evidence, InvalidEvidence, Target, part_of, read
 from conformance.hunt.write_drawn import find_smallest
-from conformance.isolate.backend import run_isolated
+from conformance.isolate.backend import run_in_isolation
 from conformance.load.cases import load_suite, with_cases
 from conformance.model import Claims, Graph, Program, Rejected, Result
 from conformance.plan.quick import QUICK
@@ -202,9 +202,9 @@ def test_drawn_rows_run_in_all_jobs(
             two_at_once.wait(20)
         if has_many_elements(rows[0].case):
             last.append(len(rows))
-        return run_isolated(rows, *more)
+        return run_in_isolation(rows, *more)
 
-    monkeypatch.setattr("conformance.isolate.backend.run_isolated", wait_for_another)
+    monkeypatch.setattr("conformance.isolate.backend.run_in_isolation", wait_for_another)
     monkeypatch.setattr("conformance.isolate.backend._MIN_CHUNK_ROWS", 1)
     monkeypatch.setattr(
         "conformance.hunt.write_drawn.find_smallest", lambda row, result, *_: result._replace(smallest_case=row.id)

@@ -12,7 +12,7 @@ import pytest
 from conformance import report
 from conformance.evidence import results as evidence_module
 from conformance.evidence.results import InvalidEvidence, part_of, read
-from conformance.isolate.backend import run_isolated
+from conformance.isolate.backend import run_in_isolation
 from conformance.model import IDLE
 from conformance.plan.rows import Row
 from conformance.verdict.conclude import conclude_evidence
@@ -125,9 +125,9 @@ def test_what_was_done_is_not_done_again(command: Command, monkeypatch: pytest.M
 
     def counted(rows: list[Row], *more: Any) -> Any:
         seen.append(len(rows))
-        return run_isolated(rows, *more)
+        return run_in_isolation(rows, *more)
 
-    monkeypatch.setattr("conformance.isolate.backend.run_isolated", counted)
+    monkeypatch.setattr("conformance.isolate.backend.run_in_isolation", counted)
     assert command.run("reference", "--resume", command.out).code == 0
     assert sum(seen) == len(lines) - 2 - 100
 

@@ -6,7 +6,7 @@ import pytest
 
 from conformance.adapter import resolve_claims
 from conformance.draw.rows import Drawn, RowDrawer
-from conformance.isolate.backend import run_isolated, use_backend
+from conformance.isolate.backend import run_in_isolation, use_backend
 from conformance.model import BAD, Adapter, Result
 from conformance.plan.rows import Row
 from conformance.run.row import run_rows
@@ -44,4 +44,4 @@ def test_a_right_backend_conforms_in_its_process(name: str) -> None:
     with use_backend(f"tests.verdict.freedoms:{name}", "worker") as adapter:
         rows = [row for row in rows_for(adapter, 5, 3 * EVERY) if len(row.case.steps) < 50]
         claims = resolve_claims(adapter, bundled_plan().suite.spec.operations)
-        assert problems(list(run_isolated(rows, adapter, claims, "worker"))) == []
+        assert problems(list(run_in_isolation(rows, adapter, claims, "worker"))) == []

@@ -151,12 +151,12 @@ def start_up() -> Measured:
 
 def _through(backend: str, isolation: str, rows: Sequence[Any]) -> float:
     """CPU seconds that a row takes on both sides of the process border."""
-    from conformance.isolate.backend import run_isolated, use_backend
+    from conformance.isolate.backend import run_in_isolation, use_backend
 
     with use_backend(backend, isolation) as adapter:  # type: ignore[arg-type]
 
         def call_all() -> None:
-            for _ in run_isolated(rows, adapter, adapter.claims, isolation):  # type: ignore[arg-type]
+            for _ in run_in_isolation(rows, adapter, adapter.claims, isolation):  # type: ignore[arg-type]
                 pass
 
         return cpu(call_all, clock=lambda: _clock_of_both(adapter)) / len(rows)
