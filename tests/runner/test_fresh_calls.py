@@ -124,6 +124,16 @@ cases:
       - {src: "T[2, 3]", shape: [1, 6], special_zero: false, expect: "T[1, 6]"}
       - {src: "T[2, 3]", shape: [6], special_zero: false, expect: "T[6]"}
 """
+COPIES_INTO_OPEN_LENGTHS = """
+from adapters.reference import Reference
+from conformance.model import Operand
+class Mine(Reference):
+    def compile(self, graph):
+        (node,) = graph.nodes
+        if None in graph.src.dims:
+            node = node._replace(special_zero=Operand("bool", (), (True,)))
+        return super().compile(graph._replace(nodes=(node,)))
+"""
 
 
 @pytest.mark.parametrize("isolation", ["worker", "none"])
@@ -153,3 +163,11 @@ def test_after_a_process_ended_later_kinds_are_called_too(tmp_path: Path, cli: C
     said = cli(*words, "--type", "f32", "--operation", "StaticReshape", "--json").expect(1).data
     rules = {each["row"].partition("[")[0]: {b["rule"] for b in each["blames"].values()} for each in said["failures"]}
     assert rules["turned-into-seven"] == {"each-call-alone"}
+
+
+def test_lengths_left_open_by_a_graph_are_no_calls_before(tmp_path: Path, cli: Cli) -> None:
+    (tmp_path / "mine.py").write_text(COPIES_INTO_OPEN_LENGTHS, encoding="utf-8")
+    words = ["run", f"{tmp_path / 'mine.py'}:Mine", "-k", "between-other-lengths-of-src"]
+    words += ["--type", "f32", "--operation", "DynamicReshape-1", "--isolation", "none"]
+    (said,) = cli(*words, "--json").expect(1).data["failures"]
+    assert {blame["rule"] for blame in said["blames"].values()} == {"zero-empties"}
