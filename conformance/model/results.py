@@ -90,9 +90,9 @@ class DifferingElements(NamedTuple):
     """The bits of these elements in the answer, in hex."""
 
 
-RightAlone = Literal["row", "step", "row of its kind", "step of its kind"]
-"""What went right when it was called with no call before it: a failing row, its failing step, or those of other rows
-that fail so."""
+RightAlone = Literal["row", "step", "row of its kind"]
+"""What went right when it was called with no call before it: a failing row, its failing step, or other rows that fail
+so."""
 
 
 class Result(NamedTuple):

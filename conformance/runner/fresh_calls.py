@@ -10,7 +10,6 @@ from time import monotonic
 from ..adapter import CannotStart
 from ..isolate.backend import Isolation, close_backend
 from ..model import PASS, Adapter, Claims, Isolated, Result
-from ..model.results import RightAlone
 from ..plan.rows import Row
 from ..run.row import run_rows
 from ..system.go_on import go_on
@@ -34,8 +33,8 @@ class FreshCalls:
         self._right_left = _MAX_RIGHT
         self._wrong_alone: set[object] = set()
         """Kinds of failures with a row that failed again."""
-        self._right_alone: dict[object, RightAlone] = {}
-        """Kinds of failures with a row that went right, and what went right in all such rows."""
+        self._right_alone: set[object] = set()
+        """Kinds of failures with a row that went right."""
         self._answered: Row | None = None
         """A row that the backend answered rightly."""
 
@@ -66,7 +65,7 @@ class FreshCalls:
         if result.ends_process or kind in self._wrong_alone:
             return result
         if self._right_left <= 0 and kind in self._right_alone:
-            return result._replace(right_alone=self._right_alone[kind])
+            return result._replace(right_alone="row of its kind")
         right, began = None, monotonic()
         # threads run all steps at once, and memory that changed may be what other steps use
         has_steps = len(case.steps) > 1 and case.concurrent == 1 and not result.outcome.side_effects
@@ -78,13 +77,10 @@ class FreshCalls:
                     break
         if right:
             self._right_left -= 1
-            went_right: RightAlone = "step" if right is not row and at > 0 else "row"
-            of_kind: RightAlone = "step of its kind" if went_right == "step" else "row of its kind"
-            if self._right_alone.get(kind) != "row of its kind":
-                self._right_alone[kind] = of_kind
+            self._right_alone.add(kind)
             if not self._right_left:
                 self._tell(f"{_MAX_RIGHT} failing rows went right alone; later ones like them were not called again")
-            return result._replace(right_alone=went_right)
+            return result._replace(right_alone="step" if right is not row and at > 0 else "row")
         self._wrong_alone.add(kind)
         if self._seconds_left > 0:
             self._seconds_left -= monotonic() - began

@@ -119,11 +119,11 @@ def shown_lines(row: Row, result: Result, every_line: bool) -> list[str]:
 
 def _describe_right_alone(row: Row, right_alone: RightAlone) -> list[str]:
     reason = "the calls before it, which the same run makes again"
-    if right_alone.startswith("step"):
+    if right_alone == "step":
         reason = "the steps before it"
     elif row.case.concurrent > 1:
         reason = "which thread comes first, or on calls before it"
-    subject = "was not called again; others that fail so went" if right_alone.endswith("of its kind") else "went"
+    subject = "was not called again; others that fail so went" if right_alone == "row of its kind" else "went"
     return [f"# {subject} right alone: it depends on {reason}"]
 
 

@@ -157,6 +157,18 @@ def test_the_step_that_goes_right_alone_is_repeated_with_its_row(tmp_path: Path,
     cli("verify", tmp_path / "out", "--suite", suite).expect(0)
 
 
+def test_a_row_that_was_not_called_again_names_no_steps(
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fresh_calls, "_MAX_RIGHT", 1)
+    (tmp_path / "mine.py").write_text(LIBRARY.format(answer=ONLY_LATER), encoding="utf-8")
+    _, id_, steps = CHAIN_AND_STEPS.partition("  - id: turned-in-steps")
+    suite = write_suite(tmp_path, f"{CHAIN_AND_STEPS}{id_}-again{steps}")
+    words = ["run", f"{tmp_path / 'mine.py'}:Mine", "--suite", suite, "-k", "turned-in-step", "--type", "f32"]
+    said = cli(*words, "--operation", "StaticReshape", "--json").expect(1).data
+    assert [failure["repeat"] is None for failure in said["failures"]] == [False, True]
+
+
 def test_after_a_process_ended_later_kinds_are_called_too(tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "mine.py").write_text(LIBRARY.format(answer=DIES_ALONE), encoding="utf-8")
     words = ["run", f"{tmp_path / 'mine.py'}:Mine", "--suite", write_suite(tmp_path, CASES + SEVEN), "-k", "turned"]
