@@ -134,9 +134,9 @@ class Blamer:
         self.rules = rules
         rows, results = list(rows), results or {}
         self.needs = Needs(rules.values(), rows, results)
-        single = [
-            (row, results[row.id]) for row in rows if len(row.case.steps) == row.case.times == 1 and row.id in results
-        ]
+        few = [row for row in rows if row.id in results and (len(row.case.steps) == 1 or drawn_number(row.id))]
+        called, several = [(row, results[row.id]) for row in few], keys_of(Need(ALONE))
+        single = [each for each in called if several.isdisjoint(_conditions_of(each[0], each[1].step, each[1]))]
         right = (
             row.case.steps[0] for row, result in single if result.outcome.kind == "tensor" and not result.is_failure
         )

@@ -325,6 +325,19 @@ def test_open_lengths_excuse_no_change_of_memory(effects: tuple[str, ...]) -> No
     assert ("each-call-alone" in rules(row, failed(row, outcome, *effects or ("wrong dims",)))) == (not effects)
 
 
+def test_open_lengths_excuse_a_smallest_case_of_one_call() -> None:
+    row = row_of("everything-changes[StaticReshape-f32]")._replace(id="drawn-0-7[StaticReshape-f32]")
+    open_lengths = SMALLER.replace("    expect", "    known: none\n    expect")
+    assert rules(row, failed(row, Outcome("tensor", "f32", (3,)), "wrong dims", case=open_lengths)) == {
+        "each-call-alone"
+    }
+
+
+def test_lengths_that_other_steps_leave_open_excuse_no_first_step() -> None:
+    row = row_of("counts-in-reverse[DynamicReshape-1-bf16-s32]")
+    assert rules(row, failed(row, right_answer(row), "strides ignored")) == {"layout-is-no-content"}
+
+
 def test_a_rejection_in_a_run_of_few_rows_is_about_its_call() -> None:
     """A run that answers nothing shows no more of a type than of any other property of its calls."""
     row = row_of("swaps-two-lengths[StaticReshape-f16]")
