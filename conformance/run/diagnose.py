@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..model import Declared, DifferingElements, Elements, Meaning, Outcome
+from ..model import STRIDED, Declared, DifferingElements, Elements, Meaning, Outcome
 from ..model.types import WIDTH, dtype_of
 from ..plan.contents import Words
 from ..plan.memory import GUARD, MARK, TensorSpec, are_equal, lay_out, view_of, volume_of
@@ -211,7 +211,7 @@ def _find_move(expected: ExpectedAnswer, dims: tuple[int, ...], want: Words, got
 def _find_wrong_read(source: TensorSpec, want: Words, got: Words) -> str | None:
     """Name the way in which memory was read at other places than those of src."""
     if source.layout != "dense" and _as_if_dense(source, got):
-        return "offset ignored" if source.layout == "offset" else "strides ignored"
+        return "strides ignored" if source.layout in STRIDED else "offset ignored"
     mark = np.frombuffer(bytes([MARK]) * want.itemsize, want.dtype)
     if want.itemsize > 1 and np.any(got == mark) and not np.any(want == mark):
         return "offset ignored" if _as_if_without_offset(source, got) else "memory around src read"

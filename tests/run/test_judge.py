@@ -269,8 +269,9 @@ def test_strides_of_dst_that_are_ignored() -> None:
         assert named(answer, (12,), wide, (), dst) == name
 
 
-def test_an_offset_ignored() -> None:
-    source = TensorSpec("f16", (3, 4), "offset")
+@pytest.mark.parametrize("layout", ["offset", "offset-8"])
+def test_an_offset_ignored(layout: Layout) -> None:
+    source = TensorSpec("f16", (3, 4), layout)
     read = np.frombuffer(lay_out(source).before[GUARD : GUARD + 24], "<u2")
     assert of(source, lambda b: read) == "offset ignored"
     assert of(source, lambda b: np.frombuffer(lay_out(source).before[:24], "<u2")) == "offset ignored"
