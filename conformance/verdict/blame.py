@@ -47,12 +47,11 @@ from .needs import (
 HEAVIEST_FIRST = tuple(BLAMES)
 _TEXT, _FORBIDDEN, _RULING = BLAMES
 MUST_REJECT, _EMPTY_PRODUCT, _NODES = "reject-illegal-calls", "empty-product-is-one", "nodes-compose"
-_NO_NEGATIVE = "no-length-below-zero"
-_LAYOUT = "layout-is-no-content"
+_NO_NEGATIVE, _LAYOUT = "no-length-below-zero", "layout-is-no-content"
 _OF_FORM = (None, "wrong type", "wrong dims", "wrong volume")
 """Diagnoses of an answer if its elements were not compared."""
 _SHARED_BY_MISTAKES = (
-    None, "wrong dims", "wrong volume", "wrong elements", "elements in the wrong places",
+    None, "wrong volume", "wrong elements", "elements in the wrong places",
     "same elements in another order", "crash", "timeout",
 )  # fmt: skip
 """Diagnoses that two mistakes may well have."""
@@ -89,7 +88,7 @@ class Blamed(NamedTuple):
 
 BlameAndPremise = tuple[Blame, Premise]
 _Way = tuple[str | None, frozenset[str]]
-"""A way of failing: the diagnosis, and the rules that the call breaks if it is illegal."""
+"""A way of failing: the diagnosis, and the rules that an illegal call or the wrong dims of an answer break."""
 
 
 class _FailingStep(NamedTuple):
@@ -148,15 +147,14 @@ class Blamer:
         self._rejected_alone: dict[object, set[frozenset[Need]]] = {}
         failing_if_known = set[_Way]()
         for row, result in failing:
-            conditions, way = _conditions_of(row, result.step, result), _way_of_failing(row, result)
+            conditions, way = _conditions_of(row, result.step, result), self._way_of_failing(row, result)
             of_call = _AROUND & conditions, row.operation, _type_at(row, result.step)
             self._failing_alone.setdefault(way, set()).add(of_call)
-            if _UNKNOWN & conditions:
-                continue
-            failing_if_known.add(way)
-            if words := _words_of_rejection(row, result.step, result.outcome):
-                needs = frozenset(self.needs.of_call(row, result.step, row.documents[0]))
-                self._rejected_alone.setdefault(words, set()).add(needs)
+            if not _UNKNOWN & conditions:
+                failing_if_known.add(way)
+                if words := _words_of_rejection(row, result.step, result.outcome):
+                    needs = frozenset(self.needs.of_call(row, result.step, row.documents[0]))
+                    self._rejected_alone.setdefault(words, set()).add(needs)
         self._failing_if_unknown = self._failing_alone.keys() - failing_if_known
         """Ways in which single calls fail only if a graph leaves lengths of src open."""
         self.broken_by = group_pairs((diagnosis, rule.id) for rule in rules.values() for diagnosis in rule.diagnoses)
@@ -229,7 +227,7 @@ class Blamer:
 
     def _blame_answer(self, failing: _FailingStep) -> BlameAndPremise:
         """Blame a wrong answer, or an outcome that changed memory: the broken rule, or a ruling that it also needs."""
-        is_of_unknown = _way_of_failing(failing.row, failing.result) in self._failing_if_unknown
+        is_of_unknown = self._way_of_failing(failing.row, failing.result) in self._failing_if_unknown
         if is_of_unknown and _UNKNOWN & failing.conditions and not failing.outcome.side_effects:
             return _ruling(ALONE)  # no document speaks of lengths that a graph leaves open
         broken = self._strongest(self._broken(failing), failing.document)
@@ -300,9 +298,16 @@ class Blamer:
         """Ask whether a single call of the run fails in the same way. A chain tells of chains only."""
         return any("chain" in failing.conditions or "chain" not in each for each, *_ in self._find_alike(failing))
 
+    def _way_of_failing(self, row: Row, result: Result) -> _Way:
+        meaning = row.steps[result.step].meanings[0].meaning
+        rules: Iterable[str] = meaning.rules if meaning.kind == "illegal" else ()
+        if result.diagnosis == "wrong dims" and meaning.kind == "legal":
+            rules = self._rules_of_dims(_failing(row, result, row.documents[0]), result.outcome.dims or ())
+        return result.diagnosis, frozenset(rules)
+
     def _find_alike(self, failing: _FailingStep) -> Set[tuple[Set[str], str, str]]:
         """Find the single calls that fail so: whoever takes an illegal call takes those that break more rules."""
-        diagnosis, rules = _way_of_failing(failing.row, failing.result)
+        diagnosis, rules = self._way_of_failing(failing.row, failing.result)
         alike = (of for (name, fewer), of in self._failing_alone.items() if name == diagnosis and fewer <= rules)
         return frozenset[tuple[Set[str], str, str]]().union(*alike)
 
@@ -462,11 +467,6 @@ def _failing(row: Row, result: Result, document: str) -> _FailingStep:
     outcome, meaning = result.outcome_of(at), meaning_of_step(row, at, document)
     diagnosis = _diagnosis_in(row, at, result, meaning)
     return _FailingStep(row, at, document, result, outcome, meaning, diagnosis, _conditions_of(row, at, result))
-
-
-def _way_of_failing(row: Row, result: Result) -> _Way:
-    meaning = row.steps[result.step].meanings[0].meaning
-    return result.diagnosis, frozenset(meaning.rules if meaning.kind == "illegal" else ())
 
 
 def _type_at(row: Row, at: int) -> str:

@@ -238,6 +238,7 @@ def test_wrong_dims_of_a_chain_alone_are_wrong_by_a_ruling() -> None:
     assert forbidden_or_ruled(row, wrong, (single, beside)) == {(TEXT, "literal-lengths")}
 
 
+IN_THREADS = "one-program-run-by-four-threads-on-equal-volumes"
 SMALLER = """  - id: wrong-dims-zero-copies
     rule: zero-copies
     src: f32[2, 3]
@@ -318,6 +319,21 @@ def test_an_illegal_call_that_is_taken_alone_needs_no_other_threads(name: str | 
     }
 
 
+@pytest.mark.parametrize(
+    ("name", "dims", "due"),
+    [
+        ("a-vector-is-copied-beside-an-infer", (6, 6), (TEXT, "infer-keeps-count")),
+        ("swaps-two-lengths", (3, 3), (RULING, "each-call-alone")),
+    ],
+)
+def test_a_wrong_length_that_a_single_call_gets_too_needs_no_threads(name: str, dims: Any, due: Any) -> None:
+    row, single = (row_of(f"{each}[DynamicReshape-1-f32-s32]") for each in (IN_THREADS, name))
+    wrong = failed(row, Outcome("tensor", "f32", (64, 384, 8)), "wrong dims")
+    assert forbidden_or_ruled(row, wrong, (single, failed(single, Outcome("tensor", "f32", dims), "wrong dims"))) == {
+        due
+    }
+
+
 @pytest.mark.parametrize("effects", [(), ("src changed",)])
 def test_open_lengths_excuse_no_change_of_memory(effects: tuple[str, ...]) -> None:
     row = row_of("a-literal-shape-with-no-length-known[StaticReshape-f32]")
@@ -328,7 +344,7 @@ def test_open_lengths_excuse_no_change_of_memory(effects: tuple[str, ...]) -> No
 def test_open_lengths_excuse_a_smallest_case_of_one_call() -> None:
     row = row_of("everything-changes[StaticReshape-f32]")._replace(id="drawn-0-7[StaticReshape-f32]")
     open_lengths = SMALLER.replace("    expect", "    known: none\n    expect")
-    assert rules(row, failed(row, Outcome("tensor", "f32", (3,)), "wrong dims", case=open_lengths)) == {
+    assert rules(row, failed(row, Outcome("tensor", "f32", (3,)), "wrong dims", smallest_case=open_lengths)) == {
         "each-call-alone"
     }
 
