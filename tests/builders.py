@@ -30,6 +30,7 @@ from conformance.plan.rows import Plan, plan_of
 from conformance.report.finished_run import FinishedRun
 from conformance.run.row import run_rows
 from conformance.runner import planted_backends
+from conformance.system.progress import Progress
 from conformance.verdict import planted
 from conformance.verdict.conclude import conclude_evidence
 
@@ -318,6 +319,7 @@ class Cli:
 
     def __call__(self, *words: object) -> CommandOutput:
         self.capsys.readouterr()
+        Progress.shown = 0  # a traceback that pytest keeps may hold the progress of an earlier command
         code = self._main([str(word) for word in words])
         return CommandOutput(code, *self.capsys.readouterr())
 
