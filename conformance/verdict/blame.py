@@ -145,18 +145,17 @@ class Blamer:
         self._failing_alone: dict[_Way, set[tuple[Set[str], str, str]]] = {}
         """By way of failing, what is around single calls that fail so, with their operation and type."""
         self._rejected_alone: dict[object, set[frozenset[Need]]] = {}
-        failing_if_known = set[_Way]()
+        self._failing_if_known = set[_Way]()
+        """Ways in which single calls fail whose graph leaves no length of src open."""
         for row, result in failing:
             conditions, way = _conditions_of(row, result.step, result), self._way_of_failing(row, result)
             of_call = _AROUND & conditions, row.operation, _type_at(row, result.step)
             self._failing_alone.setdefault(way, set()).add(of_call)
             if not _UNKNOWN & conditions:
-                failing_if_known.add(way)
+                self._failing_if_known.add(way)
                 if words := _words_of_rejection(row, result.step, result.outcome):
                     needs = frozenset(self.needs.of_call(row, result.step, row.documents[0]))
                     self._rejected_alone.setdefault(words, set()).add(needs)
-        self._failing_if_unknown = self._failing_alone.keys() - failing_if_known
-        """Ways in which single calls fail only if a graph leaves lengths of src open."""
         self.broken_by = group_pairs((diagnosis, rule.id) for rule in rules.values() for diagnosis in rule.diagnoses)
 
     def blame(self, row: Row, result: Result, document: str) -> Blamed | None:
@@ -227,7 +226,10 @@ class Blamer:
 
     def _blame_answer(self, failing: _FailingStep) -> BlameAndPremise:
         """Blame a wrong answer, or an outcome that changed memory: the broken rule, or a ruling that it also needs."""
-        is_of_unknown = self._way_of_failing(failing.row, failing.result) in self._failing_if_unknown
+        diagnosis, rules = self._way_of_failing(failing.row, failing.result)
+        is_of_unknown = any(name == diagnosis for name, _ in self._failing_alone) and not any(
+            name == diagnosis and fewer <= rules for name, fewer in self._failing_if_known
+        )
         if is_of_unknown and _UNKNOWN & failing.conditions and not failing.outcome.side_effects:
             return _ruling(ALONE)  # no document speaks of lengths that a graph leaves open
         broken = self._strongest(self._broken(failing), failing.document)
