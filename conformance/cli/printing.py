@@ -12,8 +12,13 @@ from ..system.text import format_dims
 from ..verdict.conclude import Conclusion
 from ..verdict.document_table import lay_out_documents
 
-KIND_STYLES = {"legal": "green", "illegal": "red"}
-KIND_STYLES |= dict.fromkeys(("unspecified", "conditional", "not decided"), "yellow")
+KIND_STYLES = {
+    "legal": "green",
+    "illegal": "red",
+    "unspecified": "yellow",
+    "conditional": "yellow",
+    "not decided": "yellow",
+}
 
 
 def print_heading(name: str, kind: str, place: str) -> None:

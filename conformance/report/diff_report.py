@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
 from typing import NamedTuple
 
 from ..model import BAD, NOT_CLAIMED, VERDICTS
@@ -132,12 +131,13 @@ def render_markdown(difference: Difference) -> str:
     """Render the summary of a CI job."""
     sign = _SIGNS["worse" if difference.worse else "better"]
     title = f"# {sign} Reshape conformance: {inert(format_verdict(difference))}"
-    return f"{title}\n\n{block(plain(lines(islice(_list_lines(difference), 2, None))))}\n"
+    return f"{title}\n\n{block(plain(lines(_list_lines(difference))))}\n"
 
 
 def format_changes(difference: Difference) -> str:
     """Render all changes as text for `say`."""
-    return lines(_list_lines(difference))
+    sign = _TERMINAL_SIGNS["worse" if difference.worse else "better"]
+    return lines([f"{sign} Reshape conformance: {format_verdict(difference)}", "", *_list_lines(difference)])
 
 
 def _list_documents(difference: Difference) -> Iterator[str]:
@@ -153,9 +153,6 @@ def _list_documents(difference: Difference) -> Iterator[str]:
 
 
 def _list_lines(difference: Difference) -> Iterator[str]:
-    sign = _TERMINAL_SIGNS["worse" if difference.worse else "better"]
-    yield f"{sign} Reshape conformance: {format_verdict(difference)}"
-    yield ""
     yield f"  old: {difference.old}"
     yield f"  new: {difference.new}"
     yield ""

@@ -40,16 +40,20 @@ def render(run: FinishedRun) -> str:
 def code(text: object) -> str:
     """Write any text as a code span, so that it makes no link, mention, HTML or table."""
     line = visible(text) or " "
-    longest = max((len(run) for run in re.findall("`+", line)), default=0)
-    fence = "`" * (longest + 1)
+    fence = _fence(line, 1)
     pad = " " if line[0] in "` " or line[-1] in "` " else ""
     return f"{fence}{pad}{line}{pad}{fence}"
 
 
 def block(text: str) -> str:
     """Write lines of any text as a code block."""
-    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+    fence = _fence(text, 3)
     return f"{fence}text\n{text}\n{fence}"
+
+
+def _fence(text: str, least: int) -> str:
+    """Return more backticks than the text has in a row, and at least so many."""
+    return "`" * max(least, 1 + max(map(len, re.findall("`+", text)), default=0))
 
 
 def inert(text: str) -> str:

@@ -243,18 +243,18 @@ def elements_of(answer: Any) -> bytes | memoryview:
 
 def _side_effects(step: RowStep) -> tuple[str, ...]:
     """Name the memory that the call changed and may not change, and restore it for the next call."""
-    faults = []
+    effects = []
     if step.src.touched:
         if not _is_outside_intact(step.src):
-            faults.append("wrote outside src")
+            effects.append("wrote outside src")
         elif not step.may_overwrite:
-            faults.append("src changed")
+            effects.append("src changed")
         step.src.restore()
     for shape in step.arriving:
         if shape.touched:
-            faults.append("shape changed")
+            effects.append("shape changed")
             shape.restore()
-    return tuple(faults)
+    return tuple(effects)
 
 
 def _is_outside_intact(src: GuardedBuffer) -> bool:

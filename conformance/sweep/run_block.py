@@ -127,10 +127,9 @@ class BlockRun:
             call_each(self.context.adapter, declared, nodes, arguments, wanted, buffer, judge)
 
     def _row_of(self, way: CallVariant, call: Call) -> Row:
-        case, operation = case_of_call("swept", "same-volume", way.type, call, way.layout), way.operation
-        return row_of(
-            case, self.context.spec.operations[operation], way.shape_passed_as, way.shape_type, self.context.contracts
-        )
+        case = case_of_call("swept", "same-volume", way.type, call, way.layout)
+        operation = self.context.spec.operations[way.operation]
+        return row_of(case, operation, way.shape_passed_as, way.shape_type, self.context.contracts)
 
     def _judge(self, calls: _Source, number: int, answer: Any, error: BaseException | None) -> None:
         """Judge call `number` of a src, which did not go as it should, by its answer or its error."""

@@ -47,7 +47,8 @@ from .needs import (
 HEAVIEST_FIRST = tuple(BLAMES)
 _TEXT, _FORBIDDEN, _RULING = BLAMES
 MUST_REJECT, _EMPTY_PRODUCT, _NODES = "reject-illegal-calls", "empty-product-is-one", "nodes-compose"
-_NO_NEGATIVE, _LAYOUT = "no-length-below-zero", "layout-is-no-content"
+_NO_NEGATIVE = "no-length-below-zero"
+_LAYOUT = "layout-is-no-content"
 _OF_FORM = (None, "wrong type", "wrong dims", "wrong volume")
 """Diagnoses of an answer if its elements were not compared."""
 _SHARED_BY_MISTAKES = (
@@ -146,7 +147,7 @@ class Blamer:
         """By way of failing, what is around single calls that fail so, with their operation and type."""
         self._rejected_alone: dict[object, set[frozenset[Need]]] = {}
         self._failing_if_known = set[_Way]()
-        """Ways in which single calls fail whose graph leaves no length of src open."""
+        """Ways in which single calls fail although their graph leaves no length of src open."""
         for row, result in failing:
             conditions, way = _conditions_of(row, result.step, result), self._way_of_failing(row, result)
             of_call = _AROUND & conditions, row.operation, _type_at(row, result.step)
@@ -226,11 +227,7 @@ class Blamer:
 
     def _blame_answer(self, failing: _FailingStep) -> BlameAndPremise:
         """Blame a wrong answer, or an outcome that changed memory: the broken rule, or a ruling that it also needs."""
-        diagnosis, rules = self._way_of_failing(failing.row, failing.result)
-        is_of_unknown = any(name == diagnosis for name, _ in self._failing_alone) and not any(
-            name == diagnosis and fewer <= rules for name, fewer in self._failing_if_known
-        )
-        if is_of_unknown and _UNKNOWN & failing.conditions and not failing.outcome.side_effects:
+        if not failing.outcome.side_effects and self._needs_open_lengths(failing):
             return _ruling(ALONE)  # no document speaks of lengths that a graph leaves open
         broken = self._strongest(self._broken(failing), failing.document)
         if failing.meaning.kind != "legal":  # whoever reads the documents otherwise need not see a call with a meaning
@@ -307,10 +304,19 @@ class Blamer:
             rules = self._rules_of_dims(_failing(row, result, row.documents[0]), result.outcome.dims or ())
         return result.diagnosis, frozenset(rules)
 
+    def _needs_open_lengths(self, failing: _FailingStep) -> bool:
+        """Ask whether a graph leaves lengths of src open, and single calls fail so only if theirs does, too."""
+        if not _UNKNOWN & failing.conditions or all(
+            name != failing.result.diagnosis for name, _ in self._failing_alone
+        ):
+            return False
+        way = self._way_of_failing(failing.row, failing.result)
+        return not any(_is_alike(each, way) for each in self._failing_if_known)
+
     def _find_alike(self, failing: _FailingStep) -> Set[tuple[Set[str], str, str]]:
-        """Find the single calls that fail so: whoever takes an illegal call takes those that break more rules."""
-        diagnosis, rules = self._way_of_failing(failing.row, failing.result)
-        alike = (of for (name, fewer), of in self._failing_alone.items() if name == diagnosis and fewer <= rules)
+        """Find the single calls that fail so."""
+        way = self._way_of_failing(failing.row, failing.result)
+        alike = (of for each, of in self._failing_alone.items() if _is_alike(each, way))
         return frozenset[tuple[Set[str], str, str]]().union(*alike)
 
     def _find_needed_around(self, failing: _FailingStep) -> Set[str]:
@@ -469,6 +475,11 @@ def _failing(row: Row, result: Result, document: str) -> _FailingStep:
     outcome, meaning = result.outcome_of(at), meaning_of_step(row, at, document)
     diagnosis = _diagnosis_in(row, at, result, meaning)
     return _FailingStep(row, at, document, result, outcome, meaning, diagnosis, _conditions_of(row, at, result))
+
+
+def _is_alike(single: _Way, way: _Way) -> bool:
+    """Ask whether a single call fails in this way: whoever takes an illegal call takes those that break more rules."""
+    return single[0] == way[0] and single[1] <= way[1]
 
 
 def _type_at(row: Row, at: int) -> str:

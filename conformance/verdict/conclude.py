@@ -278,18 +278,16 @@ def _exit_code(
 ) -> tuple[int, str]:  # fmt: skip
     tests = Counter(count_tests(standings))
     if failed := count_failed(tests):
-        number = (
-            count_noun(failed, "test") if target.row_options else f"{failed:,} of {count_noun(tests.total(), 'test')}"
-        )
+        every = count_noun(tests.total(), "test")
+        number = count_noun(failed, "test") if target.row_options else f"{failed:,} of {every}"
         if failed == tests[ERROR]:
             return FAILS, f"{number} {describe_errors(failed)}; nothing is known of the backend there"
         number += " fails" if failed == 1 else " fail"
         for severity, some in count_severities(standings).items():  # the worst is enough
             who = "it" if failed == 1 else "all of them" if some == failed else f"{some:,} of them"
             errors = f", {tests[ERROR]:,} {describe_errors(tests[ERROR])}" if tests[ERROR] else ""
-            left = (
-                0 if target.last_failed or target.shard else tests[NOT_RUN]
-            )  # a part leaves rows out, as it was asked to
+            is_part = target.last_failed or target.shard  # which leaves rows out, as it was asked to
+            left = 0 if is_part else tests[NOT_RUN]
             not_run = f"; {left:,} {'was' if left == 1 else 'were'} not run" if left else ""
             return FAILS, f"{number}: {who} {describe_severity(severity, some)}{errors}{not_run}"
         return FAILS, number

@@ -111,20 +111,20 @@ def shown_lines(row: Row, result: Result, every_line: bool) -> list[str]:
 
     A case that fails as a sequence only may have a thousand lines.
     """
-    lines = _describe_right_alone(row, result.right_alone) if result.right_alone else []
+    lines = [_describe_right_alone(row, result.right_alone)] if result.right_alone else []
     lines += (result.smallest_case or "").splitlines()
     more = 0 if every_line else len(lines) - _MAX_CASE_LINES
     return lines if more <= 0 else [*lines[:-more], f"# and {more} more lines; --verbose shows them"]
 
 
-def _describe_right_alone(row: Row, right_alone: RightAlone) -> list[str]:
+def _describe_right_alone(row: Row, right_alone: RightAlone) -> str:
     reason = "the calls before it, which the same run makes again"
     if right_alone == "step":
         reason = "the steps before it"
     elif row.case.concurrent > 1:
         reason = "which thread comes first, or on calls before it"
     subject = "was not called again; others that fail so went" if right_alone == "row of its kind" else "went"
-    return [f"# {subject} right alone: it depends on {reason}"]
+    return f"# {subject} right alone: it depends on {reason}"
 
 
 def group_by_kind(rows: Iterable[Failed], conclusion: Conclusion) -> list[tuple[FailureKind, list[Failed]]]:

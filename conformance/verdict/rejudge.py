@@ -111,15 +111,15 @@ def _contradict_row(row: Row, result: Result, claims: Claims, isolation: str) ->
 
 
 def _misfit_of(row: Row, result: Result) -> str | None:
-    """Say what is wrong with the number of the outcomes, or with the contents beside them; None if nothing is."""
-    outcomes, content, kept = result.outcomes, result.digests, 1 if row.case.generated else len(row.case.steps)
+    """Say what is wrong with the number of the outcomes, or with the digests beside them; None if nothing is."""
+    outcomes, digests, kept = result.outcomes, result.digests, 1 if row.case.generated else len(row.case.steps)
     if not 0 <= result.step < (len(row.case.steps) if kept == len(outcomes) else len(outcomes)):
         return f"is decided by step {result.step + 1} of {len(outcomes)}"
     if result.outcome.kind == "none":
-        return "was not called and has more than that" if outcomes != IDLE or any(content) else None
-    if len(outcomes) != kept or len(content) not in (0, len(outcomes)):
-        return f"has {kept} steps, and {len(outcomes)} outcomes with {len(content)} contents"
-    for number, (outcome, digest) in enumerate(zip(outcomes, content or [None] * len(outcomes), strict=True)):
+        return "was not called and has more than that" if outcomes != IDLE or any(digests) else None
+    if len(outcomes) != kept or len(digests) not in (0, len(outcomes)):
+        return f"has {kept} steps, and {len(outcomes)} outcomes with {len(digests)} contents"
+    for number, (outcome, digest) in enumerate(zip(outcomes, digests or [None] * len(outcomes), strict=True)):
         if outcome.kind == "tensor" and (outcome.type is None or outcome.dims is None):
             return "answered a tensor without a type or dims"
         if (outcome.kind == "tensor") != (digest is not None):

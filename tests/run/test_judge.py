@@ -270,7 +270,7 @@ def test_strides_of_dst_that_are_ignored() -> None:
 
 
 @pytest.mark.parametrize("layout", ["offset", "offset-8"])
-def test_an_offset_ignored(layout: Layout) -> None:
+def test_reading_without_the_offset_has_a_name(layout: Layout) -> None:
     source = TensorSpec("f16", (3, 4), layout)
     read = np.frombuffer(lay_out(source).before[GUARD : GUARD + 24], "<u2")
     assert of(source, lambda b: read) == "offset ignored"

@@ -326,7 +326,7 @@ def test_an_illegal_call_that_is_taken_alone_needs_no_other_threads(name: str | 
         ("swaps-two-lengths", (3, 3), (RULING, "each-call-alone")),
     ],
 )
-def test_a_wrong_length_that_a_single_call_gets_too_needs_no_threads(name: str, dims: Any, due: Any) -> None:
+def test_a_wrong_length_of_a_single_call_needs_no_threads(name: str, dims: Any, due: Any) -> None:
     row, single = (row_of(f"{each}[DynamicReshape-1-f32-s32]") for each in (IN_THREADS, name))
     wrong = failed(row, Outcome("tensor", "f32", (64, 384, 8)), "wrong dims")
     assert forbidden_or_ruled(row, wrong, (single, failed(single, Outcome("tensor", "f32", dims), "wrong dims"))) == {
@@ -349,7 +349,7 @@ def test_open_lengths_excuse_a_smallest_case_of_one_call() -> None:
     }
 
 
-def test_lengths_that_other_steps_leave_open_excuse_no_first_step() -> None:
+def test_open_lengths_of_other_steps_excuse_no_first_step() -> None:
     row = row_of("counts-in-reverse[DynamicReshape-1-bf16-s32]")
     assert rules(row, failed(row, right_answer(row), "strides ignored")) == {"layout-is-no-content"}
 
@@ -425,7 +425,7 @@ def test_a_rejection_in_two_types_is_of_no_type() -> None:
     assert rules(row, result, *others, rejected("infer-in-front[StaticReshape-f32]")) == {"infer-keeps-count"}
 
 
-def test_twenty_calls_without_an_answer_show_that_none_is_offered() -> None:
+def test_twenty_calls_without_an_answer_show_no_offer() -> None:
     runtime = [each for each in bundled_plan().rows[::20] if each.operation == "DynamicReshape-1"]
     legal = [each for each in runtime if each.meanings(0)[0].meaning.kind == "legal" and len(each.case.steps) == 1]
     row, *others = legal[:21]
