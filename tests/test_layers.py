@@ -22,7 +22,7 @@ LADDER = (
     ("run",),
     ("isolate",),
     ("evidence", "adapter_check", "selfcheck"),
-    ("verdict", "hunt"),
+    ("verdict", "shrink"),
     ("runner", "sweep"),
     ("report",),
     ("certificate",),

@@ -18,7 +18,6 @@ GROUPS = {
         "check-adapter": "tell a broken adapter from a backend that does not conform",
         "run": "run the suite on a backend; write the evidence, the reports and the verdict",
         "sweep": "make every call of a bounded domain; say what fails, with the smallest example",
-        "hunt": "make calls that nobody wrote down; shrink the first that fails to a case",
     },
     "read results": {
         "verify": "derive a report again from its evidence; 1 if something does not match",

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..adapter import REFERENCE, bundled_backends, name_and_device
-from ..hunt.write_case import write_expectation
 from ..model import Case, Spec, Suite, Unsupported
 from ..plan.rows import Row, explain_drawn, plan_of
 from ..report.repeat_script import complete_script
 from ..report.wording import format_step
+from ..shrink.write_case import write_expectation
 from ..system.terminal import label_paragraph, paint, say, say_raw, verbatim
 from ..system.text import describe_unknown
 from .arguments import Usage, emit, locate_case

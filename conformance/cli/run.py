@@ -46,6 +46,7 @@ EXAMPLES = f"""\
   conformance run cmd:./reshape --jobs 2                       a program in any language
   conformance run onednn --document static-oneapi --type bf16    a part of the target
   conformance run mine.py:Mine -k 'zero and not facet:chain'   some cases only; never conforms
+  conformance run mine.py:Mine --drawn-rows 20000              also random calls; a small case of each kind that fails
   conformance run reference --suite my                         rules and cases of yours, in my/spec and my/cases
 exit codes: {exit_codes.SUMMARY}"""
 
@@ -63,7 +64,7 @@ def add_options(parser: Parser) -> None:
     parser.path("--last-failed", "DIR", text, "--lf")
     text = "call no further row after N rows of the target failed; the others are not run"
     parser.add_argument("--maxfail", type=positive, metavar="N", help=text)
-    text = "drawn rows to call after the cases: combinations, long sequences, then random ones (all but these)"
+    text = "drawn rows to call after the cases (all combinations); with more, such as 20000, random ones too"
     parser.add_argument("--drawn-rows", type=whole, metavar="N", help=text)
     text = "64 hex digits that change the contents of src and add calls, as `certify` does"
     parser.add_argument("--nonce", type=nonce, metavar="HEX", help=text)

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ..hunt.write_case import write_expectation, write_expectations
 from ..model.types import WIDTH
+from ..shrink.write_case import write_expectation, write_expectations
 from .conclude import CheckedNode
 from .decide import NodeJudge
 from .nodes import Dims, ReshapeNode, known_dims

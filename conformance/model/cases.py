@@ -62,7 +62,7 @@ class CaseKey(NamedTuple):
 
     name: str
     default: Any
-    """The value if the key is missing. It is also the simplest one, which hunts try to reach."""
+    """The value if the key is missing. It is also the simplest one, as a smallest case has it."""
     words: str
     """The value in a sentence about the call; empty if it is not shown."""
     facet: str

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from ..hunt.write_case import case_of_call, case_text, rule_against
 from ..isolate.backend import as_remote
 from ..meaning.contract import Contract
 from ..meaning.domain import Lengths
@@ -22,6 +21,7 @@ from ..plan.memory import GuardedBuffer, TensorSpec, lay_out, strides_of
 from ..plan.rows import Row, row_of
 from ..run.call import call_outcome
 from ..run.row import judge_row
+from ..shrink.write_case import case_of_call, case_text, rule_against
 from ..system.text import format_call
 from .blocks import Block, CallVariant, SweepRequest, list_lengths
 from .calls import JUDGE, NO_SHAPE, ShapeArguments, Want, call_each, lay_out_shapes, nodes_of

@@ -23,7 +23,6 @@ MISTYPED: dict[str, tuple[list[str], str]] = {
     "choice": (["run", "reference", "--isolation", "wroker"], "did you mean 'worker'?"),
     "no-truth": (["meaning", "--src", "3", "--shape", "3", "--special-zero", "maybe"], "neither true nor false"),
     "memory-no-number": (["run", "reference", "--memory", "x"], "write --memory 2;"),
-    "seed-no-number": (["hunt", "reference", "--seed", "-1"], "write --seed 2;"),
     "too-many-drawn-rows": (["run", "reference", "--drawn-rows", "1000000001"], "0 to 10^9; write --drawn-rows 2;"),
     "max-dim-no-number": (["sweep", "reference", "--max-dim", "x"], "write --max-dim 2;"),
     "empty-out": (["run", "reference", "--out", ""], "--out: the name is empty; name a file or a folder"),

@@ -10,11 +10,11 @@ import pytest
 from conformance.draw.calls import SeededDraws
 from conformance.draw.cases import draw_case, draw_other_form
 from conformance.draw.factors import Factors
-from conformance.hunt.write_case import case_text
 from conformance.load.cases import with_cases
 from conformance.meaning.contract import contracts
 from conformance.model import Case
 from conformance.plan.rows import Row, rows_of
+from conformance.shrink.write_case import case_text
 
 from ..builders import spec
 

@@ -89,15 +89,12 @@ COMMANDS = {
     "sweep under that name": (
         "sweep", f"{__file__}:NamePoses", *ALONE, "--rank", "1", "--max-dim", "2", "--out", "{out}/sweep",
     ),
-    "hunt under that name": ("hunt", f"{__file__}:NamePoses", *ALONE, "--examples", "20"),
     "check-adapter under that name": ("check-adapter", f"{__file__}:NamePoses", *ALONE),
     "check-adapter": ("check-adapter", f"{__file__}:TextPoses", *ALONE),
     "sweep": (
         "sweep", f"{__file__}:TextPoses", *ALONE, "--rank", "1", "--max-dim", "2", "--out", "{out}/sweep",
     ),
     "sweep in processes": ("sweep", f"{__file__}:TextPoses", "--rank", "1", "--max-dim", "2", "--out", "{out}/sweep"),
-    "hunt": ("hunt", f"{__file__}:TextPoses", *ALONE, "--examples", "20"),
-    "hunt in a process": ("hunt", f"{__file__}:TextPoses", "--examples", "20"),
     "explain": ("explain", HOSTILE),
     "list": ("list", HOSTILE),
     "an option": ("list", "rules", f"--{HOSTILE}"),

@@ -21,7 +21,6 @@ from conformance.draw.rows import FIRST_SEQUENCE, SEQUENCE_EVERY, Drawn, RowDraw
 from conformance.evidence.drawn import describe_drawn, plan_of_run
 from conformance.evidence.folder import RESULTS
 from conformance.evidence.results import Evidence, InvalidEvidence, Target, part_of, read
-from conformance.hunt.write_drawn import find_smallest
 from conformance.isolate.backend import run_in_isolation
 from conformance.load.cases import load_suite, with_cases
 from conformance.model import Claims, Graph, Program, Rejected, Result
@@ -32,6 +31,7 @@ from conformance.run.row import run_rows
 from conformance.runner.drawn_run import DrawnRun
 from conformance.runner.fresh_calls import FreshCalls
 from conformance.runner.run_suite import RunRequest, check_backend, run_suite
+from conformance.shrink.smallest_case import find_smallest
 from conformance.verdict.conclude import conclude_evidence
 from conformance.verdict.failure_kinds import shown_lines
 from conformance.verdict.rejudge import read_and_judge
@@ -69,7 +69,7 @@ def many() -> list[Row]:
 def ring(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Evidence]:
     folder = tmp_path_factory.mktemp("ring")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("conformance.hunt.write_drawn.MAX_CALLS", 2000)  # with 30,000 the search leaves out as many steps
+        patch.setattr("conformance.shrink.smallest_case.MAX_CALLS", 2000)  # 30,000 leave out as many steps
         return folder, run_plan(folder, RING)
 
 
@@ -207,7 +207,7 @@ def test_drawn_rows_run_in_all_jobs(
     monkeypatch.setattr("conformance.isolate.backend.run_in_isolation", wait_for_another)
     monkeypatch.setattr("conformance.isolate.backend._MIN_CHUNK_ROWS", 1)
     monkeypatch.setattr(
-        "conformance.hunt.write_drawn.find_smallest", lambda row, result, *_: result._replace(smallest_case=row.id)
+        "conformance.shrink.smallest_case.find_smallest", lambda row, result, *_: result._replace(smallest_case=row.id)
     )
     evidence = run_plan(tmp_path, RING, jobs=2)
     assert last == [sum(has_many_elements(row.case) for row in PLAN.rows)]
@@ -401,7 +401,7 @@ def test_a_resumed_run_draws_again(
     ring: tuple[Path, Evidence], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "conformance.hunt.write_drawn.find_smallest", lambda row, result, *_: result._replace(smallest_case=row.id)
+        "conformance.shrink.smallest_case.find_smallest", lambda row, result, *_: result._replace(smallest_case=row.id)
     )
     lines = (ring[0] / RESULTS).read_bytes().splitlines(keepends=True)
     part_of(tmp_path / RESULTS).write_bytes(b"".join(lines[:-1]))

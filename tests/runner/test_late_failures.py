@@ -11,8 +11,8 @@ import pytest
 
 from conformance.evidence.folder import REPORTS, RESULTS
 from conformance.evidence.results import part_of, read
-from conformance.hunt import write_drawn as writing
 from conformance.run import judge
+from conformance.shrink import smallest_case
 
 from ..builders import Command, interrupt
 
@@ -61,7 +61,7 @@ def test_a_backend_whose_products_wrap_is_reported(reporting: Command) -> None:
 
 
 def test_a_failure_while_a_case_shrinks_is_a_note(reporting: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writing, "shrink", fail)
+    monkeypatch.setattr(smallest_case, "shrink", fail)
     said = reporting.run(FAILS_WHEN_DRAWN, "--drawn-rows", "60").expect(1, err="")
     note = "no smaller case is shown: the suite failed with ZeroDivisionError: planted in two lines"
     assert note in said.text
@@ -84,10 +84,10 @@ def test_a_failing_drawn_row_says_how_to_call_it_alone(reporting: Command) -> No
 
 def test_a_run_cut_off_while_a_case_shrank_goes_on(reporting: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(writing, "shrink", interrupt)
+        patch.setattr(smallest_case, "shrink", interrupt)
         reporting.run(FAILS_WHEN_DRAWN, "--drawn-rows", "60").expect(130, err="to go on, give --resume")
     assert part_of(reporting.out / RESULTS).exists()
-    monkeypatch.setattr(writing, "shrink", fail)
+    monkeypatch.setattr(smallest_case, "shrink", fail)
     reporting.run(FAILS_WHEN_DRAWN, "--drawn-rows", "60", "--resume", reporting.out).expect(
         1, out="no smaller case is shown"
     )

@@ -161,18 +161,18 @@ def find_mutant(words: str) -> Mutant:
 @pytest.mark.slow
 @pytest.mark.parametrize("step", [pytest.param(1, marks=pytest.mark.exhaustive), 5])
 def test_every_mutant_is_noticed_or_proved_equivalent(step: int) -> None:
-    hunt = KillerSearch(rows())
+    search = KillerSearch(rows())
     unproved = [mutant for mutant in reference_mutants() if mutant.name not in EQUIVALENTS]
     assert len(unproved) > 100
-    assert [(mutant.line, mutant.name) for mutant in unproved[::step] if hunt.find_killer(mutant).wrong] == []
+    assert [(mutant.line, mutant.name) for mutant in unproved[::step] if search.find_killer(mutant).wrong] == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("step", [pytest.param(1, marks=pytest.mark.exhaustive), 97])
 def test_no_row_notices_a_mutant_proved_equivalent(step: int) -> None:
-    hunt = KillerSearch(rows()[::step])
+    search = KillerSearch(rows()[::step])
     proved = (mutant for mutant in reference_mutants() if mutant.name in EQUIVALENTS)
-    assert [(mutant.line, mutant.name) for mutant in proved if hunt.find_killer(mutant).wrong] == []
+    assert [(mutant.line, mutant.name) for mutant in proved if search.find_killer(mutant).wrong] == []
 
 
 def test_every_proof_is_of_an_existing_mutant() -> None:

@@ -10,13 +10,13 @@ import pytest
 from conformance.adapter import node_calls
 from conformance.adapters.planted import FirstInferWins, RejectsEverything, StridesIgnored
 from conformance.adapters.reference import Reference
-from conformance.hunt.write_case import case_of_call, case_text
 from conformance.load.cases import with_cases
 from conformance.meaning.contract import contracts
 from conformance.meaning.domain import FULL_DOMAIN, SMALL_DOMAIN, TINY_DOMAIN, Domain, calls
 from conformance.model import Claims, Graph, Program, Rejected, Spec, Tensor
 from conformance.plan.rows import Row, plan_of, row_of
 from conformance.run.row import run_row
+from conformance.shrink.write_case import case_of_call, case_text
 from conformance.sweep.blocks import blocks_of, list_variants
 from conformance.sweep.tally import KINDS
 from tests.builders import Cli

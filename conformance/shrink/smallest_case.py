@@ -10,7 +10,7 @@ from time import monotonic
 from ..model import Adapter, Case, Claims, Isolated, Result
 from ..plan.rows import Row, is_expressible, row_of
 from ..run.row import run_rows
-from .shrink import shrink
+from .smaller_cases import shrink
 from .write_case import case_text, rule_against
 
 MAX_CALLS = 30_000

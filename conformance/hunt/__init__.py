@@ -1,1 +1,0 @@
-"""Failing calls that nobody wrote, made small and written as cases."""

@@ -1,0 +1,1 @@
+"""Failing calls made small, and written as cases."""
