@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import NamedTuple, NoReturn
 
@@ -94,6 +94,13 @@ class Row(_RowFields):
     def free_steps(self) -> None:
         """Drop its steps; they are lowered again when they are asked for."""
         self.__dict__.pop("steps", None)
+
+
+def case_of_step(row: Row, number: int) -> Case:
+    """Return the case of a row with one of its steps; a graph that leaves lengths of src open still does."""
+    case, dims = row.case, row.step(number).graph.src.dims
+    known = "none" if case.known == "all" and None in (dims or ()) else case.known
+    return replace(case, steps=case.steps[number : number + 1], known=known, unknown_rank=dims is None)
 
 
 @dataclass(frozen=True, eq=False)

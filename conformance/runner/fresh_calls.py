@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cached_property
 from time import monotonic
 
 from ..adapter import CannotStart
 from ..isolate.backend import Isolation, close_backend
 from ..model import PASS, Adapter, Claims, Isolated, Result
-from ..plan.rows import Row
+from ..plan.rows import Row, case_of_step
 from ..run.row import run_rows
 from ..system.go_on import go_on
 from ..verdict.drawn_calls import failure_key
@@ -69,7 +68,7 @@ class FreshCalls:
         right, began = None, monotonic()
         # threads run all steps at once, and memory that changed may be what other steps use
         has_steps = len(case.steps) > 1 and case.concurrent == 1 and not result.outcome.side_effects
-        step_alone = [_with_one_step(row, at)] if has_steps else []
+        step_alone = [row._replace(case=case_of_step(row, at), first=None)] if has_steps else []
         with go_on(f"{row.id}: was not called again alone", self._tell):
             for each in (row, *step_alone):
                 if monotonic() - began < self._seconds_left and self._goes_right(each, result):
@@ -118,11 +117,3 @@ class FreshCalls:
     def _call(self, row: Row) -> Result:
         (result,) = run_rows([row], self.adapter, self._claims)
         return result
-
-
-def _with_one_step(row: Row, at: int) -> Row:
-    """Return a row with one of its steps; a graph that leaves lengths of src open for the others still does."""
-    case, dims = row.case, row.step(at).graph.src.dims
-    known = "none" if case.known == "all" and None in (dims or ()) else case.known
-    steps = case.steps[at : at + 1]
-    return row._replace(case=replace(case, steps=steps, known=known, unknown_rank=dims is None), first=None)

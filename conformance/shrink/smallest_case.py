@@ -8,7 +8,7 @@ from math import inf
 from time import monotonic
 
 from ..model import Adapter, Case, Claims, Isolated, Result
-from ..plan.rows import Row, is_expressible, row_of
+from ..plan.rows import Row, case_of_step, is_expressible, row_of
 from ..run.row import run_rows
 from .smaller_cases import shrink
 from .write_case import case_text, rule_against
@@ -41,7 +41,7 @@ def find_smallest(
     If `quick`, after a few seconds the smallest so far, and a sequence as drawn: a slow backend would take minutes.
     """
     smaller = _SmallerCase(row, result, adapter, claims, open_another)
-    one_call = smaller.find_in_fresh_process(replace(row.case, steps=row.case.steps[result.step :][:1]))
+    one_call = smaller.find_in_fresh_process(case_of_step(row, result.step))
     if one_call:
         end = monotonic() + (_QUICK_SECONDS if quick else inf)
         smallest = shrink(one_call[0].case, lambda case: smaller.find(case) if monotonic() < end else None, one_call)

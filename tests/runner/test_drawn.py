@@ -338,6 +338,24 @@ def test_a_smallest_case_has_nothing_but_what_fails(many: list[Row]) -> None:
         assert "rule: infer-keeps-count\n" in str(find_smallest(row, result, adapter, EVERYTHING).smallest_case)
 
 
+class RejectsOpenLengths(Reference):
+    """Rejects each graph that leaves lengths of src open."""
+
+    def compile(self, graph: Graph) -> Program:
+        if None in (graph.src.dims or (None,)):
+            raise Rejected("compile", "no")
+        return super().compile(graph)
+
+
+def test_one_call_of_a_sequence_leaves_the_same_lengths_open(many: list[Row]) -> None:
+    sequences = [row for row in many if len(row.steps) > 1 and row.case.known == "all"]
+    row = next(row for row in sequences if row.steps[0].graph.src.dims is None)
+    (result,) = run_rows([row], adapter := RejectsOpenLengths(), EVERYTHING)
+    smallest = str(find_smallest(row, result, adapter, EVERYTHING).smallest_case)
+    assert smallest.count("src:") == 1
+    assert "unknown_rank: true\n" in smallest
+
+
 class TakesListedShapes(Reference):
     """Raises for each shape of a type that is not listed."""
 
