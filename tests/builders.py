@@ -19,7 +19,7 @@ from conformance import report
 from conformance.adapter import FunctionAdapter, resolve_claims
 from conformance.cli.main import main
 from conformance.evidence.folder import find_published_results
-from conformance.evidence.results import Evidence, OtherFormat, Target, header_of, part_of, read, seal_of
+from conformance.evidence.results import Evidence, OtherFormat, Target, header_of, read, seal_of, unfinished_path
 from conformance.evidence.writer import Writer
 from conformance.load.cases import load_cases, load_suite
 from conformance.load.folders import spec_folder
@@ -503,7 +503,7 @@ def sign_lines(lines: Sequence[bytes]) -> bytes:
 def cut_results(path: Path, lines: Iterable[bytes]) -> None:
     """Leave a results file as an interruption leaves it, with these lines."""
     path.unlink()
-    part_of(path).write_bytes(b"".join(lines))
+    unfinished_path(path).write_bytes(b"".join(lines))
 
 
 def interrupt(*_: object, **__: object) -> NoReturn:

@@ -43,11 +43,11 @@ def install() -> None:
     _remember(load_spec, "load_spec", _key_of_spec)
     setattr(load_cases, "load_spec", load_spec.load_spec)  # noqa: B010  # mypy knows no such name
     _remember(load_cases, "with_cases", _key_of_suite, lambda suite, _, folder: replace(suite, folder=folder))
-    _remember(load_schema, "bundled_problems", _key_of_bundled)
+    _remember(load_schema, "check_bundled_files", _key_of_bundled)
     _remember(plan_rows, "plan_of", _identify, lambda plan, suite: replace(plan, suite=suite))
     _free_steps_of_large_plans(plan_rows.plan_of)
     _remember(cause, "load_faults", lambda: ())
-    _remember(nonce, "fresh_cases", lambda suite, compiled, nonce: (*_identify(suite), nonce))
+    _remember(nonce, "nonce_cases", lambda suite, compiled, nonce: (*_identify(suite), nonce))
     _remember(playground, "render_code", lambda spec, language: (id(spec), language))
     _remember(planted_backends, "_run_planted_backend", _key_of_planted)
     _remember(sweep, "_sweep_planted_backend", lambda r, name: (name, r.ways[:1], r.suite, r.digest))

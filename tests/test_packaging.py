@@ -28,7 +28,7 @@ NOT_CARRIED = {"__pycache__", ".venv", "build", "dist", ".git"}
 PROBE = """
 import conformance, contextlib, io, json
 from conformance.cli.main import main
-from conformance.load.schema import bundled_problems
+from conformance.load.schema import check_bundled_files
 from importlib.resources import files
 def below(folder, ending):
     return sorted(str(path.name) for path in folder.iterdir() if path.name.endswith(ending))
@@ -36,7 +36,7 @@ def said(*words):
     with contextlib.redirect_stdout(io.StringIO()) as out:
         assert main(words) == 0
     return out.getvalue()
-assert not bundled_problems()
+assert not check_bundled_files()
 print(json.dumps({
     "package": conformance.__file__,
     "said": said("--version"),

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from conformance.draw.calls import DrawnCall
-from conformance.draw.combinations import FILE, Combination, read_combinations
+from conformance.draw.combinations import COMBINATIONS_FILE, Combination, read_combinations
 from conformance.draw.factors import CombinationCodes, Design, Factors, Meetings, factors_of_call
 from conformance.load.cases import load_suite
 from conformance.load.folders import cases_folder
@@ -304,7 +304,7 @@ class Builder:
 
 def main() -> int:
     suite = load_suite()
-    factors, path = Factors(suite.spec), cases_folder() / FILE
+    factors, path = Factors(suite.spec), cases_folder() / COMBINATIONS_FILE
     there = list(read_combinations(factors)) if path.exists() else []
     known = (*(each.call for each in there), *calls_of_cases(suite))
     calls = draw_calls(random.Random("calls"), contracts(suite.spec), known, PAIRS)

@@ -23,8 +23,8 @@ from conformance.load.cases import load_suite
 from conformance.load.folders import cases_folder
 from conformance.meaning.contract import contracts
 from conformance.model import Graph, Suite
-from conformance.plan.quick import FILE
-from conformance.plan.rows import Row, drawn_number, has_many_elements, plan_of
+from conformance.plan.quick import QUICK_FILE
+from conformance.plan.rows import Row, has_many_elements, parse_drawn_id, plan_of
 from conformance.run.row import run_row
 from conformance.selfcheck.check_cases import witnesses
 from conformance.selfcheck.mutants import (
@@ -180,7 +180,7 @@ def main() -> int:
     of_one_type = [row for row in others if row.first is None]  # the reference treats all alike
     chosen += rows_for_mutants(chosen, [*sorted(firsts, key=lambda row: costs[row]), *of_one_type])
     used = sum(costs[row][2] for row in chosen)
-    numbers = {row: number[1] for row in drawn if (number := drawn_number(row.id))}
+    numbers = {row: number[1] for row in drawn if (number := parse_drawn_id(row.id))}
     few, met, total = choose_drawn(
         suite,
         {number: costs[row][2] for row, number in numbers.items()},
@@ -192,7 +192,7 @@ def main() -> int:
     listed = ",\n  ".join(map(json.dumps, names))
     facts = {"drawn": few, "pairs": {"met": met, "of": total}, "unnoticed": unnoticed}
     parts = [f'"rows": [\n  {listed}\n ]', *(f'"{name}": {json.dumps(fact)}' for name, fact in facts.items())]
-    (cases_folder() / FILE).write_text("{\n " + ",\n ".join(parts) + "\n}\n", encoding="ascii")
+    (cases_folder() / QUICK_FILE).write_text("{\n " + ",\n ".join(parts) + "\n}\n", encoding="ascii")
     return 0
 
 

@@ -67,12 +67,12 @@ def write_script(row: Row, backend: str) -> ScriptParts:
         raise Unsupported("runtime-shape")
     if runtime and ("{runtime}" in template.before or template is not CONSTANT[name]) and has_constant_nodes(row.case):
         raise Unsupported("constant shapes beside one that arrives")
-    type_ = steps[0].source.type
-    if "{type}" in template.before and any(step.source.type != type_ for step in steps):
+    type_ = steps[0].src_spec.type
+    if "{type}" in template.before and any(step.src_spec.type != type_ for step in steps):
         raise Unsupported("types that change between the steps")
     bodies = []
     for step in steps:
-        src = _src(template, step.source, device)
+        src = _src(template, step.src_spec, device)
         bodies.append(body(step, src, _calls(template, step), template.answer))
     before = _fill(
         template.before, type=template.types[type_], numpy_type=NUMPY[type_], runtime=str(runtime),
@@ -121,7 +121,7 @@ def _calls(template: ScriptTemplate, step: RowStep) -> Iterator[str]:
     calls = [
         "src = " + _fill(
             template.call, shape=shape, node=str(node),
-            type=template.types[step.source.type], shape_type=(template.shape_types or {}).get(type_, ""),
+            type=template.types[step.src_spec.type], shape_type=(template.shape_types or {}).get(type_, ""),
         )
         for node, (shape, type_) in enumerate(shapes)
     ]  # fmt: skip

@@ -155,7 +155,7 @@ def write_script(row: Row, backend: str) -> ScriptParts:
     for step in checked_steps(row):
         if step.large:
             raise Unsupported("large")
-        graph, source = step.graph, step.source
+        graph, source = step.graph, step.src_spec
         if has_unknown_dims(graph):
             strides = strides_of(source.dims, source.layout, WIDTH[source.type])
             graph = graph._replace(src=Declared(source.type, source.dims, strides))
@@ -201,13 +201,13 @@ def op_code(op: Op) -> str:
 
 
 def step_code(step: RowStep, plan: Blueprint, name: str) -> str:
-    at = memory_layout(step.source)
+    at = memory_layout(step.src_spec)
     place = "c.c_void_p(words.buffer_info()[0])"
     if at:
         place = f"c.c_void_p(memory.buffer_info()[0] + {at.offset} * words.itemsize)"
-    elif not volume_of(step.source.dims):
+    elif not volume_of(step.src_spec.dims):
         place = "bytes(64)"  # no elements, and yet no null pointer
     made = {id_ for op in plan.ops for id_ in op.outputs}
     sources = dict.fromkeys(id_ for op in plan.ops for id_ in op.inputs if id_ not in made)
     ids = "".join(f", {id_}" for id_ in sources)
-    return "\n".join([memory(step.source), f"return words, executed({name}(), {place}, {plan.dst}{ids})"])
+    return "\n".join([memory(step.src_spec), f"return words, executed({name}(), {place}, {plan.dst}{ids})"])

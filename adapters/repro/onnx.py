@@ -140,14 +140,14 @@ def initializer(name: str, operand: Operand) -> str:
 
 def constant_step_code(step: RowStep, name: str, backend: str) -> str:
     """A call of a model that holds every shape."""
-    if backend == "tract" and step.source.type == "bf16":
+    if backend == "tract" and step.src_spec.type == "bf16":
         raise Unsupported("type:bf16")
-    return body(step, numpy_array(step.source), (), f"run({name}, {', '.join(['src'] * most_inputs(step.graph))})")
+    return body(step, numpy_array(step.src_spec), (), f"run({name}, {', '.join(['src'] * most_inputs(step.graph))})")
 
 
 def feeds_of(step: RowStep, src: str) -> list[tuple[str, str, tuple[int, ...], str]]:
     """The name, type, dims and NumPy code of each input."""
-    type_, dims, *_ = step.source
+    type_, dims, *_ = step.src_spec
     names = ("src", *(f"extra{k}" for k in range(1, most_inputs(step.graph))))
     return [(name, type_, dims, src) for name in names] + [
         (f"arriving{k}", type_, dims, f"np.array({python(list(values))}, {NUMPY[type_]}).reshape({python(dims)})")
@@ -156,17 +156,17 @@ def feeds_of(step: RowStep, src: str) -> list[tuple[str, str, tuple[int, ...], s
 
 
 def evaluator_step_code(step: RowStep, name: str) -> str:
-    told = ", ".join(f'"{each}": {code}' for each, _, _, code in feeds_of(step, numpy_array(step.source)))
-    return f"{memory(step.source)}\nreturn words, evaluator({name}).run(None, {{{told}}})[0]"
+    told = ", ".join(f'"{each}": {code}' for each, _, _, code in feeds_of(step, numpy_array(step.src_spec)))
+    return f"{memory(step.src_spec)}\nreturn words, evaluator({name}).run(None, {{{told}}})[0]"
 
 
 def session_step_code(step: RowStep, name: str) -> str:
     """A call of a session, with inputs bound to memory that stays; of a dense src only the words are wanted."""
-    is_strided = step.source.layout in STRIDED
-    if is_strided and step.source.type == "bf16":
-        raise Unsupported(f"layout:{step.source.layout}")
-    src = numpy_array(step.source) if is_strided else "np.array(words)"
-    lines = [memory(step.source), f"program = session({name})", "binding, held = program.io_binding(), []"]
+    is_strided = step.src_spec.layout in STRIDED
+    if is_strided and step.src_spec.type == "bf16":
+        raise Unsupported(f"layout:{step.src_spec.layout}")
+    src = numpy_array(step.src_spec) if is_strided else "np.array(words)"
+    lines = [memory(step.src_spec), f"program = session({name})", "binding, held = program.io_binding(), []"]
     for each, type_, dims, code in feeds_of(step, src):
         if is_strided and volume_of(dims) and not each.startswith("arriving"):
             lines.append(f'binding.bind_ortvalue_input("{each}", ort.OrtValue.ortvalue_from_numpy({code}))')

@@ -88,13 +88,13 @@ def step_code(step: RowStep, name: str, plugin: bool) -> str:
     inputs = ["src"] * max(1, *(node.inputs for node in step.graph.nodes))
     for type_, dims, values in step.shapes:
         inputs.append(f"ov.Tensor(np.array({python(list(values))}, {NUMPY[type_]}).reshape({python(dims)}))")
-    lines = [memory(step.source), f"src = {src_code(step.source)}"]
+    lines = [memory(step.src_spec), f"src = {src_code(step.src_spec)}"]
     if plugin:
         lines.append(f"request = {name}().create_infer_request()")
         lines += [f"request.set_input_tensor({index}, {each})" for index, each in enumerate(inputs)]
         lines += ["request.infer()", "return words, request.get_output_tensor(0)"]
     else:
-        lines.append(f"answers = [ov.Tensor(ov.Type.{TYPES[step.source.type]}, ov.Shape([0]))]")
+        lines.append(f"answers = [ov.Tensor(ov.Type.{TYPES[step.src_spec.type]}, ov.Shape([0]))]")
         lines += [
             f"if not {name}().evaluate(answers, [{', '.join(inputs)}]):",
             '    raise RuntimeError("evaluate returned false")',

@@ -27,7 +27,7 @@ def write_script(row: Row, backend: str) -> ScriptParts:
 
 def step_code(step: RowStep, mode: str) -> str:
     """A call; where the shape comes with it, of src only the rank is told beforehand."""
-    if step.source.type == "bf16":
+    if step.src_spec.type == "bf16":
         raise Unsupported("type:bf16")
     calls, arriving = [*function_calls(step)], iter(step.shapes)
     inputs, given, lines = ["first"], ["tensor"], []
@@ -44,8 +44,8 @@ def step_code(step: RowStep, mode: str) -> str:
             given.append(f"np.array({python(list(values))}, {NUMPY[type_]})")
             lengths = f"zeros_copy(src, {lengths}, {rank})" if flag(node) else lengths
         lines.append(f"src = pt.reshape(src, {lengths}, ndim={rank})")
-    dims = (None,) * len(step.source.dims) if step.shapes else "tensor.shape"
-    before = [memory(step.source), f"tensor = {numpy_array(step.source)}"]
+    dims = (None,) * len(step.src_spec.dims) if step.shapes else "tensor.shape"
+    before = [memory(step.src_spec), f"tensor = {numpy_array(step.src_spec)}"]
     before.append(f'src = first = pt.tensor("src", dtype=tensor.dtype, shape={dims})')
     lines.append(f'program = pytensor.function([{", ".join(inputs)}], src, mode="{mode}", on_unused_input="ignore")')
     return "\n".join([*before, *lines, f"return words, program({', '.join(given)})"])

@@ -220,7 +220,7 @@ def numpy_array(source: TensorSpec) -> str:
 
 
 def numpy_imports(row: Row) -> list[str]:
-    bf16 = any(step.source.type == "bf16" for step in row.steps)
+    bf16 = any(step.src_spec.type == "bf16" for step in row.steps)
     return [*(["import ml_dtypes"] if bf16 else []), "import numpy as np"]
 
 
@@ -232,7 +232,7 @@ def function_calls(step: RowStep, mapped: bool = True) -> Iterator[tuple[str, st
 
     `mapped`: a library without special_zero is given the lengths that are copied.
     """
-    arriving, rank = iter(step.shapes), len(step.source.dims)
+    arriving, rank = iter(step.shapes), len(step.src_spec.dims)
     for node in step.graph.nodes:
         if not node.well_formed:
             raise Unsupported("form")
@@ -252,4 +252,4 @@ def flag(node: Node) -> bool:
 
 def body(step: RowStep, src: str, calls: Iterable[str], answer: str = "src") -> str:
     """Return the body of a step: src's words, src, the calls, and the answer."""
-    return "\n".join([memory(step.source), f"src = {src}", *calls, f"return words, {answer}"])
+    return "\n".join([memory(step.src_spec), f"src = {src}", *calls, f"return words, {answer}"])

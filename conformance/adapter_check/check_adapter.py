@@ -85,7 +85,7 @@ class _Checks:
         self.bundled = find_bundled(backend) is not None
         self.claims = resolve_claims(adapter, plan.suite.spec.operations)
         self.operation = next(iter(self.claims.operations), "")
-        self.type = next((t for t in ("f32", "f16", "bf16") if self.claims.offers_type(t)), "f32")
+        self.type = next((t for t in ("f32", "f16", "bf16") if self.claims.has_type(t)), "f32")
 
     # ── one call ──
 
@@ -187,7 +187,7 @@ class _Checks:
 
     def round_trips(self) -> Iterator[Check]:
         """Check that every bit pattern of every claimed type and layout comes back unchanged."""
-        for type_ in sorted(filter(self.claims.offers_type, {*self.spec.types} & {"f32", "f16", "bf16"})):
+        for type_ in sorted(filter(self.claims.has_type, {*self.spec.types} & {"f32", "f16", "bf16"})):
             claimed = (
                 layout
                 for layout in LAYOUTS
@@ -219,16 +219,16 @@ def _problem(step: RowStep, outcome: Outcome, dims: tuple[int, ...]) -> str | No
     """Describe what is wrong with an answer that should be src's elements as `dims`."""
     if outcome.kind != "tensor":
         return f"a legal call came back as {outcome.kind}: {outcome.message}"
-    if outcome.type != step.source.type:
-        return f"the answer's type is {outcome.type}, src's is {step.source.type}: does the adapter convert?"
+    if outcome.type != step.src_spec.type:
+        return f"the answer's type is {outcome.type}, src's is {step.src_spec.type}: does the adapter convert?"
     if outcome.dims != dims:
         return f"the answer's dims are {list(outcome.dims or ())}, due are {list(dims)}"
     if outcome.side_effects:
         return f"{', '.join(outcome.side_effects)}: hand the library a copy, or memory that it cannot write into"
     if outcome.data != step.src.elements:
         assert outcome.data is not None
-        diagnosis = diagnose_elements(ExpectedAnswer(step.source, step.src.elements), dims, outcome.data)
-        width, whole = WIDTH[step.source.type], bytes(step.src.elements[:])
+        diagnosis = diagnose_elements(ExpectedAnswer(step.src_spec, step.src.elements), dims, outcome.data)
+        width, whole = WIDTH[step.src_spec.type], bytes(step.src.elements[:])
         swapped = b"".join(whole[at : at + width][::-1] for at in range(0, len(whole), width))
         how = "the bytes of every element are in the wrong order" if outcome.data[:] == swapped else diagnosis.text
         return f"the bytes are not src's: {how}"

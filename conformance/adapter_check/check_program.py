@@ -76,7 +76,7 @@ def _two_concurrent(talk: ProgramConnection) -> str | None:
 
 def _in_pieces(talk: ProgramConnection) -> str | None:
     _, claims = messages.parse_description(talk.ask({"do": "describe"}).get("result", {}))
-    rows = sorted(talk.plan.rows, key=lambda row: (not claims.offers(row.operation), len(row.facets)))
+    rows = sorted(talk.plan.rows, key=lambda row: (not claims.has_operation(row.operation), len(row.facets)))
     step = next(row for row in rows if is_plain(row)).steps[0]
     number = talk.process.new_id()
     compiled = talk.ask_in_pieces(number, messages.compile_line(number, 5, step.graph), "compile")

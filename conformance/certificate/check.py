@@ -13,7 +13,7 @@ from .. import report
 from ..evidence.folder import RESULTS
 from ..evidence.journal import refuse_unreadable, suite_record
 from ..evidence.results import Evidence, InvalidEvidence
-from ..plan.rows import Plan, drawn_number
+from ..plan.rows import Plan, parse_drawn_id
 from ..report.verify import FolderContent, OtherSuite, read_folder, verify_content, why_not
 from ..system.files import read_bytes
 from ..system.terminal import count_noun
@@ -295,7 +295,7 @@ def called_rows(evidence: Evidence) -> int:
 
     Evidence holds the drawn rows that failed, and counts all.
     """
-    held = sum(result.outcome.kind != "none" and drawn_number(result.row) is None for result in evidence.results)
+    held = sum(result.outcome.kind != "none" and parse_drawn_id(result.row) is None for result in evidence.results)
     return held + evidence.drawn.called
 
 

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from ..evidence.command import suite_words
-from ..evidence.folder import CERTIFICATE, PUBLISHED, name_of
+from ..evidence.folder import CERTIFICATE, PUBLISHED, name_of_folder
 from ..model.verdicts import SEVERITIES, Label
 from ..report.badge import MAX_DOCUMENTS_NAMED, describe_run, draw_badge
 from ..report.finished_run import FinishedRun
@@ -102,7 +102,7 @@ def render_pages(
     signed = all(map(is_signed, records))
     shown = audit if signed else None
     level = str((shown or statement).own["level"])
-    site = name_of(own["backend"]["name"], own["backend"]["version"]) if results == PUBLISHED else None
+    site = name_of_folder(own["backend"]["name"], own["backend"]["version"]) if results == PUBLISHED else None
     files = [results, *([COMMITMENT] if own["challenge"] else [])]
     for path in records:
         files += [path.name, *([signature_of(path).name] if is_signed(path) else [])]

@@ -129,7 +129,7 @@ def read_record(path: Path, form: Any, hint: str = "") -> RecordFile:
     with refuse_unreadable(path, hint):
         content = read_bytes(path, _MAX_BYTES)
     try:
-        record = decode(content.decode(), twice=False)
+        record = decode(content.decode(), duplicate_keys=False)
     except ValueError as error:  # also of bytes that are no UTF-8
         raise InvalidEvidence(f"{path}: is no JSON that this suite writes: {error}") from None
     if wrong := first_mismatch(record, form):

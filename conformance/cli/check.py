@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 from ..adapter import load_adapter
 from ..load.cases import load_suite, with_cases
 from ..load.faults import load_faults
-from ..load.folders import cases_folder, digest_of, find_folders, spec_folder
-from ..load.schema import bundled_problems
+from ..load.folders import cases_folder, digest_of_folders, find_folders, spec_folder
+from ..load.schema import check_bundled_files
 from ..load.spec import load_spec
-from ..load.strict_yaml import require
+from ..load.strict_yaml import raise_problems
 from ..meaning.compiled_rules import compile_rules
 from ..meaning.contract import contracts
 from ..meaning.faults import KnownFaults
@@ -87,7 +87,7 @@ class _CheckResults(NamedTuple):
 def _check(suite: Path | None, sources: Path | None, lock: bool) -> _CheckResults:
     folders = find_folders(suite)
     try:
-        require(bundled_problems() if {spec_folder(), cases_folder()} & {*folders} else [])
+        raise_problems(check_bundled_files() if {spec_folder(), cases_folder()} & {*folders} else [])
         spec = load_spec(folders.spec)
         compile_rules(spec.rules.values())  # every expression, where `contracts` would stop at one document's
         contracts(spec)
@@ -105,14 +105,14 @@ def _check_cases(spec: Spec, folder: Path | None, lock: bool) -> _CheckResults:
     path = find_folders(folder).cases
     try:
         suite = with_cases(spec, folder)
-        require([problem for name in suite.cases for problem in _reading_problems(suite, name)])
+        raise_problems([problem for name in suite.cases for problem in _reading_problems(suite, name)])
         plan = plan_of(suite)
         own = check_cases.part_to_check(plan)
     except Malformed as malformed:
         return _CheckResults(spec, 0, (), None, list(malformed.problems))
     problems = list(check_cases.find_problems(suite, path, plan))
     problems += check_cases.reference_problems(own, load_adapter("reference"))
-    is_bundled = spec.digest == digest_of([spec_folder()])  # other operations and types meet as they are run
+    is_bundled = spec.digest == digest_of_folders([spec_folder()])  # other operations and types meet as they are run
     meetings = count_meetings(suite) if is_bundled and own is plan else ()
     problems += problems_with_meetings(meetings)
     if lock and set(problems) <= set(check_cases.lock_problems(suite, path)):  # a locked id is never unlocked

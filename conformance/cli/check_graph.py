@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..evidence.results import Evidence
-from ..graphs.conclude import KINDS, CheckedNode, Trial, check_model, fit_trials, format_findings
+from ..graphs.conclude import KINDS, CheckedNode, Trial, check_model, fit_trials, format_decisions
 from ..graphs.decide import NodeJudge
 from ..graphs.nodes import Dims, ImpossibleInput, ReshapeNode, UnreadableModel
 from ..graphs.onnx_trace import trace_model
@@ -284,7 +284,9 @@ def _data_of_node(node: CheckedNode) -> dict[str, Any]:
             }
             for number, (trial, variant) in enumerate(zip(node.trials, node.variants, strict=True))
         ],
-        "faults": [{"id": f.id, "title": f.title, "means": f.means, "backends": dict(f.backends)} for f in node.faults],
+        "faults": [
+            {"id": f.id, "title": f.title, "advice": f.advice, "backends": dict(f.backends)} for f in node.faults
+        ],
     }
 
 
@@ -320,7 +322,7 @@ def _rows(node: CheckedNode) -> list[tuple[str, ...]]:
     first = node.first
     where = ("", first.place, shorten(first.name, 48) or "(no name)", describe_call(node.variants))
     rows: list[tuple[str, ...]] = []
-    for text, documents in format_findings(node):
+    for text, documents in format_decisions(node):
         kind = next(kind for kind in KINDS if text.startswith(kind))
         named = f" ({', '.join(documents)})" if documents else ""
         rows.append((*(where if not rows else ("", "", "", "")), paint(KIND_STYLES[kind], text) + named))

@@ -95,7 +95,7 @@ class _Version(argparse.Action):
     """Prints the version, and the digest of the bundled specification and cases."""
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
-        from ..load.folders import cases_folder, digest_of, spec_folder
+        from ..load.folders import cases_folder, digest_of_folders, spec_folder
 
-        say(f"conformance {__version__}, suite {digest_of([spec_folder(), cases_folder()])}")
+        say(f"conformance {__version__}, suite {digest_of_folders([spec_folder(), cases_folder()])}")
         parser.exit()

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from ..evidence.command import again_words, run_words, suite_words
+from ..evidence.command import run_words, same_run_words, suite_words
 from ..evidence.folder import PAGE, results_path
 from ..evidence.results import Evidence
 from ..report import diff_report
@@ -78,7 +78,7 @@ def _next_command(change: Difference, new: Evidence, path: Path) -> str:
         return shlex.join(["conformance", "verify", *suite_words(new.header), str(path), "--conforms"])
     row = groups[0].first.row
     if any(each.needs_calls_before for each in new.results if each.row == row):
-        return shlex.join(again_words(new.header))
+        return shlex.join(same_run_words(new.header))
     return shlex.join([*run_words(new.header), *["--large"] * new.target.large, "-k", row])
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..meaning.contract import contracts
-from ..meaning.domain import FAR, FULL_DOMAIN, SMALL_DOMAIN, TINY_DOMAIN, calls, far_calls
+from ..meaning.domain import CALLS_AT_LIMITS, FULL_DOMAIN, SMALL_DOMAIN, TINY_DOMAIN, calls, calls_at_limits
 from ..model import Call, CallForm, Operation, Spec
 from ..system.progress import track
 from ..system.terminal import label_paragraph, paint, say, verbatim, wrap
@@ -44,7 +44,7 @@ def _findings(spec: Spec, a: str, b: str) -> dict[str, list[dict[str, str]]]:
             found["one_named"].append({"finding": finding.id, "about": f"{name}: {finding.about}"})
             continue
         rules = [spec.rules[rule] for rule in finding.rules]
-        sides = {name: [(rule.standing(name), rule.authority(name)) for rule in rules] for name in words}
+        sides = {name: [(rule.treatment_in(name), rule.authority(name)) for rule in rules] for name in words}
         if sides[a] != sides[b] or (finding.kind == "disagreement" and len(words) == 2):
             kind = "findings"
         elif finding.kind == "silence" or words[a] == words[b] or any(side != sides[a] for side in sides.values()):
@@ -88,15 +88,15 @@ def _example(spec: Spec, a: str, b: str, options: str) -> dict[str, Any]:
         return {"example": None, "searched": "every call there is: the same contract holds in both"}
     forms = list(_forms(*operations))
     searched = (
-        f"{FULL_DOMAIN}, and {FAR}, and {len(forms)} forms (types, shape types, missing and extra parts) of each of "
-        f"{TINY_DOMAIN}"
+        f"{FULL_DOMAIN}, and {CALLS_AT_LIMITS}, and {len(forms)} forms (types, shape types, missing and extra parts) "
+        f"of each of {TINY_DOMAIN}"
     )
     varied = (Call(*each, form) for each in calls(TINY_DOMAIN) for form in forms)
     domain: Iterator[Call] = (
         call for call in varied if not any(inexpressible(operation, call) for operation in operations)
     )
     if first.source != second.source:  # a form shows a difference sooner than a large domain
-        small, large = itertools.chain(calls(SMALL_DOMAIN), far_calls()), calls(FULL_DOMAIN)
+        small, large = itertools.chain(calls(SMALL_DOMAIN), calls_at_limits()), calls(FULL_DOMAIN)
         domain = itertools.chain((Call(*each) for each in small), domain, (Call(*each) for each in large))
     tried = track("searching", domain, FULL_DOMAIN.size)  # another kind of meaning, or another answer
     call = next((call for call in tried if first.meaning(*call)[:2] != second.meaning(*call)[:2]), None)

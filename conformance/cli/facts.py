@@ -20,7 +20,7 @@ def pointers_in(pointers: Iterable[Pointer], document: str) -> list[dict[str, An
 
 def standing(rule: Rule, document: str) -> dict[str, Any]:
     """Say how a document treats a rule, the reason if that is our ruling, and the lines."""
-    kind, reason = rule.standing(document), None
+    kind, reason = rule.treatment_in(document), None
     if kind == "our ruling":
         reason = rule.reason_in(document)
     elif kind == "allowed":

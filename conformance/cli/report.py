@@ -9,7 +9,7 @@ from pathlib import Path
 
 from .. import report
 from ..evidence.folder import CERTIFICATE, REPORTS, RESULTS, clear, results_path
-from ..evidence.results import Evidence, part_of, read
+from ..evidence.results import Evidence, read, unfinished_path
 from ..evidence.writer import Writer
 from ..plan.rows import Plan
 from ..runner.shards import merge_shards
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _write_again(folder: Path, plan: Plan, as_json: bool) -> int:
     """Judge every row again and write the reports; return 0 if they are written, whatever the verdicts are."""
-    interrupted = part_of(folder / RESULTS).exists()
+    interrupted = unfinished_path(folder / RESULTS).exists()
     read_rows = read_and_judge_part if interrupted else read_and_judge
     conclusion = conclude_evidence(plan, evidence := read_rows(folder / RESULTS, plan))
     unwritten = report.write(folder, plan, evidence, conclusion, (folder / CERTIFICATE).is_file())

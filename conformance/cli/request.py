@@ -13,7 +13,7 @@ from ..draw.rows import count_drawn_rows
 from ..evidence.results import InvalidEvidence, Target
 from ..isolate.backend import isolation_of
 from ..load.schema import read_file
-from ..load.strict_yaml import line_of, require
+from ..load.strict_yaml import line_of, raise_problems
 from ..model import Claims, Place, Problem, Spec, covers
 from ..plan.rows import Plan
 from ..report.verify import OtherSuite
@@ -56,7 +56,7 @@ def refuse_wrong_expectations(plan: Plan) -> None:
         from ..selfcheck.check_cases import problems_with_expectations  # few runs add cases
 
         added = tuple(row for row in plan.rows if row.case.id in plan.suite.added)
-        require([*problems_with_expectations(replace(plan, rows=added))])
+        raise_problems([*problems_with_expectations(replace(plan, rows=added))])
 
 
 def check_names(
@@ -80,8 +80,8 @@ def check_requirements(names: Sequence[str] | None, plan: Plan) -> tuple[str, ..
 
 def read_claims(path: Path) -> Claims:
     content, problems = read_file(path, "claims")
-    require([problem._replace(place=Place(str(path), problem.place.line)) for problem in problems])
-    require([
+    raise_problems([problem._replace(place=Place(str(path), problem.place.line)) for problem in problems])
+    raise_problems([
         Problem(Place(str(path), line_of(content, ("not_claimed", at))), f"not_claimed has {describe_no_facet(facet)}")
         for at, facet in enumerate(content.get("not_claimed", ())) if facet not in FACETS
     ])  # fmt: skip

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any, get_args
 
 from ..draw.nonce import plan_under_nonce
-from ..evidence.folder import RESULTS, clear, name_of, results_path
-from ..evidence.results import Evidence, InvalidEvidence, part_of, read
+from ..evidence.folder import RESULTS, clear, name_of_folder, results_path
+from ..evidence.results import Evidence, InvalidEvidence, read, unfinished_path
 from ..isolate.backend import Isolation
 from ..isolate.process.own_command import how_it_ended
 from ..load.cases import load_suite
 from ..model import Suite
 from ..plan.quick import QUICK, quick_rows
-from ..plan.rows import Plan, Row, drawn_number, find_drawn, plan_of, plan_of_cases
+from ..plan.rows import Plan, Row, find_drawn, parse_drawn_id, plan_of, plan_of_cases
 from ..plan.select import BadExpression, find_case, ids, select_rows
 from ..report.no_start import report_no_start
 from ..run.ended_process import DEFAULT_HANGS, HangPolicy
@@ -35,7 +35,7 @@ from .arguments import Usage, emit, say_error, suite_option
 from .parser import Parser, nonce, positive, seconds, shard, whole
 from .request import add_request_options, check_names, read_common_options
 from .run_summary import data_of, relative, show, show_part
-from .shared_options import add_calls, add_jobs
+from .shared_options import add_jobs, add_operation_and_type
 
 DEFAULT_OUT = "conformance-report"
 Accept = Callable[[Plan, Evidence, Conclusion], Conclusion]
@@ -53,7 +53,7 @@ exit codes: {exit_codes.SUMMARY}"""
 
 def add_options(parser: Parser) -> None:
     add_request_options(parser)
-    add_calls(parser)
+    add_operation_and_type(parser)
     parser.many("--document", "ID", "judge by this document only")
     text = "only rows with these words in id, file or rule, joined by and, or, not; also facet:NAME and level:NAME, or"
     text += " one drawn row; never conforms"
@@ -136,7 +136,7 @@ class RunFolder:
     def claim(self, header: Mapping[str, Any]) -> Path:
         """Lock and clear the folder and return its path, which is named after the backend without --out."""
         if self.path is None:
-            own = self.named or Path(DEFAULT_OUT, name_of(header["backend"]["name"], "") or "backend")
+            own = self.named or Path(DEFAULT_OUT, name_of_folder(header["backend"]["name"], "") or "backend")
             path = own.resolve()
             if self._resume is not None and not path.is_dir():
                 raise Usage(f"--resume {self._resume}: is not a folder; there is no run to resume")
@@ -175,7 +175,7 @@ def _how_to_continue(folder: Path, evidence: Evidence | None, plan: Plan) -> str
     report = f"`conformance report{suite_option(plan.suite.folder)} {path}`"
     if evidence is not None or (folder / RESULTS).exists():
         return f"the results are whole; {report} writes their reports"
-    if not part_of(folder / RESULTS).exists():
+    if not unfinished_path(folder / RESULTS).exists():
         return "nothing ran"
     return f"to go on, give --resume {path} instead of --out; {report} shows what was run"
 
@@ -271,6 +271,6 @@ def _read_failed(last_failed: Path | None) -> Callable[[Row], bool]:
     failed = {result.row: None for result in results if result.is_failure}
     if not failed:
         raise Usage(f"--last-failed {last_failed}: no row failed in that run; run all rows", code=INCOMPLETE)
-    if drawn := [row.partition("[")[0] for row in failed if drawn_number(row) is not None]:
+    if drawn := [row.partition("[")[0] for row in failed if parse_drawn_id(row) is not None]:
         say_error(f"--last-failed calls no drawn rows: {name_first(drawn, 3)} failed, too; -k {drawn[0]} calls one")
     return lambda row: row.id in failed

@@ -13,10 +13,10 @@ from ..evidence.drawn import describe_drawn
 from ..evidence.folder import PAGE, RESULTS
 from ..evidence.results import Evidence
 from ..model import BLAMES, NOT_CLAIMED, VERDICTS, Result, Suite
-from ..model.verdicts import LABELS, TABLE
-from ..plan.rows import Plan, drawn_number
+from ..model.verdicts import APPEARANCES, LABELS
+from ..plan.rows import Plan, parse_drawn_id
 from ..system.terminal import count_noun, lines, paint, say, table, verbatim, wrap
-from ..system.text import tell_error
+from ..system.text import pick_error_line
 from ..verdict.conclude import Conclusion
 from ..verdict.document_table import lay_out_documents
 from ..verdict.failure_kinds import MAX_KINDS_SHOWN, Failures, KindUnderRule, group_failures, shown_lines
@@ -124,7 +124,7 @@ def _end(conclusion: Conclusion, out: Path | None) -> Iterator[str]:
 
 def _facts(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> Iterator[str]:
     counts = conclusion.counts
-    numbers = [paint(TABLE[v].style or "dim", f"{counts[v]:,} {v}") for v in VERDICTS if counts.get(v)]
+    numbers = [paint(APPEARANCES[v].style or "dim", f"{counts[v]:,} {v}") for v in VERDICTS if counts.get(v)]
     yield f"  {' · '.join(numbers)}"
     yield f"  {count_noun(conclusion.tests, 'test')}, each a row judged in a document, {evidence.footer['seconds']} s"
     if drawn := describe_drawn(evidence, plan.suite.spec):
@@ -147,7 +147,7 @@ def _part_table(results: Sequence[Result]) -> Iterator[tuple[str, str]]:
         counts = Counter(verdicts for verdicts, _ in lines)
         lines = [(verdicts, count_noun(number, "row")) for verdicts, number in counts.items()]
     for verdicts, what in lines:
-        yield f"  {', '.join(paint(TABLE[verdict].style or 'dim', verdict) for verdict in verdicts)}", what
+        yield f"  {', '.join(paint(APPEARANCES[verdict].style or 'dim', verdict) for verdict in verdicts)}", what
 
 
 def _failures(suite: Suite, failures: Failures, evidence: Evidence, every_row: bool, rest: str) -> Iterator[str]:
@@ -172,16 +172,16 @@ def _kind(suite: Suite, kind: KindUnderRule, every_row: bool, header: Mapping[st
     """Yield what went wrong, and for its first row, or all, details and the commands that repeat and explain it."""
     yield wrap(f"{kind.title} · {kind.about}", 2, 4).replace(kind.title, paint("red", kind.title), 1)
     if kind.common.cause:
-        yield wrap(kind.common.cause.fault.means, 6)
+        yield wrap(kind.common.cause.fault.advice, 6)
     for row, result in kind.members if every_row else kind.members[:1]:
         yield wrap(": ".join(map(str, filter(None, (locate_case(row.case, suite), row.id, row.case.title)))), 6)
         if result.detail:
-            yield wrap(tell_error(result.detail), 6, most=_MAX_DETAIL_LINES, rest=rest)
+            yield wrap(pick_error_line(result.detail), 6, most=_MAX_DETAIL_LINES, rest=rest)
         if shown := shown_lines(row, result, every_row):
             yield lines([verbatim(f"      {line}") for line in shown])
         if not result.needs_calls_before:
             yield verbatim(paint("bold", f"      {shlex.join([*run_words(header), *row_words(row)])}"))
-        if drawn_number(row.id) is None:
+        if parse_drawn_id(row.id) is None:
             yield verbatim(f"      {shlex.join([*explain_words(header), row.case.id])}")
 
 

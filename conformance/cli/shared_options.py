@@ -58,7 +58,7 @@ def add_isolation(parser: Parser) -> None:
     parser.add_argument("--isolation", choices=("worker", "none"), help=text)
 
 
-def add_calls(parser: Parser) -> None:
+def add_operation_and_type(parser: Parser) -> None:
     parser.many("--operation", "ID", "this operation only")
     parser.many("--type", "TYPE", "this element type only")
 

@@ -18,7 +18,7 @@ from ..run.quiet_backend import quiet_backend
 from ..sweep.blocks import SweepRequest, blocks_of, is_too_large, list_variants
 from ..sweep.context import BackendLost, close_backend, context_of
 from ..sweep.run_block import run_block
-from ..sweep.sweep_file import FILE, SweepResults, header_of, write
+from ..sweep.sweep_file import SWEEP_FILE, SweepResults, header_of_sweep, write
 from ..sweep.tally import EMPTY, KINDS, FailedCalls, Tally, add
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, UNTRUSTED
 from ..system.files import lock_folder
@@ -28,10 +28,10 @@ from ..verdict import planted
 from .arguments import Usage, emit, load_spec_of, refuse_unknown, suite_option
 from .parser import Parser, whole
 from .request import check_names
-from .shared_options import add_backend, add_calls, add_isolation, add_jobs, add_limits, read_limits
+from .shared_options import add_backend, add_isolation, add_jobs, add_limits, add_operation_and_type, read_limits
 
 DEFAULT_OUT = Path("conformance-sweep")
-_PLANTED_DOMAIN = Domain(ranks=2, longest=2, entries=2, lowest=-2, highest=2)
+_PLANTED_DOMAIN = Domain(max_rank=2, max_length=2, max_entries=2, lowest=-2, highest=2)
 
 EXAMPLES = """\
   conformance sweep reference --rank 2 --max-dim 3    every call of a small world
@@ -40,7 +40,7 @@ exit codes: 0 nothing fails · 1 a call fails · 2 usage · 3 cannot start · 4 
 
 def add_options(parser: Parser) -> None:
     add_backend(parser)
-    add_calls(parser)
+    add_operation_and_type(parser)
     parser.add_argument(
         "--rank", type=whole, required=True, metavar="R", help="src has up to R dimensions, shape up to one more entry"
     )
@@ -60,17 +60,17 @@ def run(args: argparse.Namespace) -> int:
     folder = args.out or DEFAULT_OUT
     try:
         with lock_folder(folder):
-            (folder / FILE).unlink(missing_ok=True)
+            (folder / SWEEP_FILE).unlink(missing_ok=True)
             results = _sweep(request, args, spec)
             write(folder, results)
     finally:
         close_backend()
     code, why = _conclude(results, args.operation or (), args.type or ())
     if args.json:
-        emit({**results.to_json(), "exit_code": code, "why": why, "out": str(folder / FILE)})
+        emit({**results.to_json(), "exit_code": code, "why": why, "out": str(folder / SWEEP_FILE)})
     else:
         _show(results, code, why)
-        say(f"results: {folder / FILE}")
+        say(f"results: {folder / SWEEP_FILE}")
         if code in (CONFORMS, FAILS):
             words = ["run", args.backend]
             if code == FAILS:
@@ -93,7 +93,7 @@ def _sweep(request: SweepRequest, args: argparse.Namespace, spec: Spec) -> Sweep
     planted_failures = {name: _sweep_planted_backend(request, name) for name in planted.SWEPT}
     with quiet_backend():
         who = context_of(request).who
-    header = header_of(request, spec, who)
+    header = header_of_sweep(request, spec, who)
     if not args.json:
         ways = count_noun(len(request.ways), "way")
         say(f"{request.domain}, each in {ways} of calling: {count_noun(request.calls, 'call')}")
@@ -138,8 +138,8 @@ def _read_request(args: argparse.Namespace, spec: Spec) -> SweepRequest:
 def _conclude(results: SweepResults, operations: Iterable[str], types: Iterable[str]) -> tuple[int, str]:
     """Return the exit code and the reason. The operations and types are those that somebody named."""
     claims = Claims.from_json(results.header["claims"])
-    not_claimed = [each for each in operations if not claims.offers(each)]
-    not_claimed += [each for each in types if not claims.offers_type(each)]
+    not_claimed = [each for each in operations if not claims.has_operation(each)]
+    not_claimed += [each for each in types if not claims.has_type(each)]
     escaped = planted.find_uncaught(planted.SWEPT, results.planted)
     failed = sum(failure.calls for failure in results.total.failures.values())
     verdicts = {verdict for counts in results.total.verdicts.values() for verdict, number in counts.items() if number}

@@ -19,7 +19,7 @@ from ..plan.memory import strides_of, volume_of
 from .calls import WORDS, DrawnCall, guess_answer, step_of
 from .factors import Factors, Values, factors_of_call
 
-FILE = "combinations.txt"
+COMBINATIONS_FILE = "combinations.txt"
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _MAX_LARGER = 70_000
 """Elements of a larger call that comes before, to fill memory that is then used again."""
@@ -60,7 +60,7 @@ def count_combinations() -> int:
 
 @lru_cache(1)
 def _lines() -> tuple[str, ...]:
-    lines = (cases_folder() / FILE).read_text(encoding="ascii").splitlines()
+    lines = (cases_folder() / COMBINATIONS_FILE).read_text(encoding="ascii").splitlines()
     return tuple(line for line in lines if line and line[0] != "#")
 
 
@@ -89,7 +89,7 @@ def case_of(call: DrawnCall, chosen: Values, number: int, name: str = "drawn") -
     if chosen["dst_layout"] != "none":
         strides = " ".join(map(str, strides_of(dst, chosen["dst_layout"], 1)))  # type: ignore[arg-type]
     return Case(
-        name, FILE, "same-volume", tuple(steps), Place(FILE, 1),
+        name, COMBINATIONS_FILE, "same-volume", tuple(steps), Place(COMBINATIONS_FILE, 1),
         declared=declared, dst_strides=strides, in_node=in_node, shape_step=int(chosen["shape_step"]),  # type: ignore[arg-type]
         known="all" if is_rank_unknown else chosen["known"], unknown_rank=is_rank_unknown,  # type: ignore[arg-type]
         concurrent=_THREADS if chosen["threads"] != "one" else 1, one_program=chosen["threads"] == "one-program",

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..load.folders import spec_folder
 from ..load.schema import read_file
-from ..load.strict_yaml import require
+from ..load.strict_yaml import raise_problems
 from ..meaning.domain import Lengths
 from ..model import Operation, ShapePassedAs, Spec
 from .calls import DrawnCall, guess_answer
@@ -107,7 +107,7 @@ class Factors:
 @lru_cache(1)
 def _read() -> Any:
     content, problems = read_file(spec_folder() / "factors.yaml", "factors")
-    require(problems)
+    raise_problems(problems)
     return content
 
 

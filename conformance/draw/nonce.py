@@ -38,7 +38,7 @@ def plan_under_nonce(plan: Plan, nonce: str | None) -> Plan:
         raise ValueError("a plan has one nonce")
     suite, compiled = plan.suite, contracts(plan.suite.spec)
     salted = [replace(case, start=_start(nonce, case.id)) for case in suite.cases.values()]
-    cases = sorted((*salted, *fresh_cases(suite, compiled, nonce)), key=has_many_elements)
+    cases = sorted((*salted, *nonce_cases(suite, compiled, nonce)), key=has_many_elements)
     return Plan(suite, tuple(rows_of(cases, suite.spec, compiled)), nonce)
 
 
@@ -47,7 +47,7 @@ def with_every_row(plan: Plan) -> Plan:
     return plan if plan.select is None else plan_under_nonce(plan_of(plan.suite), plan.nonce)
 
 
-def is_fresh(row_id: str) -> bool:
+def is_of_nonce(row_id: str) -> bool:
     return row_id.startswith("fresh-")
 
 
@@ -64,7 +64,7 @@ class _NonceDraw(SeededDraws):
         self._random = lambda: (next(words) >> 11) / 2**53
 
 
-def fresh_cases(suite: Suite, compiled: Mapping[str, Contract], nonce: str) -> Iterator[Case]:
+def nonce_cases(suite: Suite, compiled: Mapping[str, Contract], nonce: str) -> Iterator[Case]:
     """Draw calls that are in no case, until each rule has met CALLS_PER_RULE of them or MAX_DRAWS are drawn."""
     draw, met, full, number = _NonceDraw(nonce), Counter[str](), set[str](), 0
     known = {

@@ -91,7 +91,7 @@ class RowDrawer:
 
     def _is_claimed(self, way: OperationWay) -> bool:
         facets = facets_of_way(self._simplest, way.operation, way.shape_type, way.shape_passed_as)
-        return self._claims.offers(way.operation.id) and not self._claims.find_unclaimed(frozenset(facets))
+        return self._claims.has_operation(way.operation.id) and not self._claims.find_unclaimed(frozenset(facets))
 
     def rows(self, drawn: Drawn) -> Iterator[Row]:
         """Yield the rows in their order.
@@ -174,7 +174,7 @@ class RowDrawer:
             chosen = simpler
 
     def _types_of(self, way: OperationWay) -> list[str]:
-        return [type_ for type_ in way.operation.types if self._claims.offers_type(type_)]
+        return [type_ for type_ in way.operation.types if self._claims.has_type(type_)]
 
     def _row(self, case: Case, way: OperationWay) -> Row | None:
         operation, shape_passed_as, shape_type = way._replace(shape_type=case.shape_type or way.shape_type)

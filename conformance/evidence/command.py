@@ -11,7 +11,7 @@ from ..isolate.backend import isolation_of, limits_for
 from ..isolate.process.launch import ProcessLimits
 from ..model import Unsupported
 from ..plan.quick import QUICK
-from ..plan.rows import Row, drawn_number
+from ..plan.rows import Row, parse_drawn_id
 from .results import Target
 
 _MAX_SECONDS = 600.0
@@ -54,7 +54,7 @@ def run_words(header: Mapping[str, Any]) -> list[str]:
     return words
 
 
-def again_words(header: Mapping[str, Any]) -> list[str]:
+def same_run_words(header: Mapping[str, Any]) -> list[str]:
     """Return the command that makes the same run again: that of `run_words`, with the part of the suite that ran."""
     target, words = Target.from_json(header["target"]), run_words(header)
     parts = {
@@ -82,7 +82,7 @@ def explain_words(header: Mapping[str, Any]) -> list[str]:
 def script_parts(row: Row, backend: str) -> Any:
     """Return the parts of the script of the library's own calls; None if there is no such script."""
     name, device = name_and_device(backend)
-    if name not in bundled_backends() or drawn_number(row.id):
+    if name not in bundled_backends() or parse_drawn_id(row.id):
         return None
     repro: Any = importlib.import_module("conformance.adapters.repro")
     write = repro.WRITERS.get(name)

@@ -8,7 +8,7 @@ from pathlib import Path
 from ..draw.nonce import plan_under_nonce
 from ..model import Spec
 from ..plan.quick import QUICK, quick_rows
-from ..plan.rows import SEED, Plan, drawn_number
+from ..plan.rows import SEED, Plan, parse_drawn_id
 from ..plan.select import BadExpression, select_rows
 from ..system.terminal import count_noun
 from .results import Evidence, InvalidEvidence
@@ -24,7 +24,7 @@ def plan_of_run(plan: Plan, evidence: Evidence, path: Path | str = "the evidence
         plan = select_rows(plan, evidence.target.select)
     except BadExpression as bad:
         raise InvalidEvidence(f"{path}: -k: {bad}; the file was changed") from None
-    wanted = [result.row for result in evidence.results if drawn_number(result.row)]
+    wanted = [result.row for result in evidence.results if parse_drawn_id(result.row)]
     there = {row.id for row in plan.rows} if wanted else set()
     wanted = [row_id for row_id in wanted if row_id not in there]
     if not wanted:
@@ -34,7 +34,7 @@ def plan_of_run(plan: Plan, evidence: Evidence, path: Path | str = "the evidence
     drawn = Drawn(**evidence.header.get("drawn", {"seed": SEED, "rows": 0}), select=evidence.target.select)
     drawer, rows = RowDrawer(plan.suite.spec, evidence.claims), []
     for row_id in wanted:
-        seed, number = drawn_number(row_id) or (0, 0)
+        seed, number = parse_drawn_id(row_id) or (0, 0)
         row = drawer.row(seed, number) if seed == drawn.seed and number in drawn.numbers else None
         if row is None or row.id != row_id:
             raise InvalidEvidence(
@@ -54,7 +54,7 @@ def describe_drawn(evidence: Evidence, spec: Spec) -> str | None:
     words = count_noun(drawn.called, "drawn row")
     words += f", {drawn.waived:,} waived" if drawn.waived else ""
     if drawn.failed:
-        held = sum(drawn_number(result.row) is not None for result in evidence.results)
+        held = sum(parse_drawn_id(result.row) is not None for result in evidence.results)
         rest = "; the first of each kind is a test" if drawn.failed + drawn.waived > held else ""
         return f"{words}, {drawn.failed:,} failed{rest}"
     met = ""

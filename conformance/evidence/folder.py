@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..system.exit_codes import CommandError
 from ..system.text import quote_json
-from .results import PACKED, part_of
+from .results import PACKED, unfinished_path
 
 RESULTS = "results.jsonl"
 PUBLISHED = f"{RESULTS}{PACKED}"
@@ -19,7 +19,7 @@ _OTHER = re.compile(r"[^A-Za-z0-9._-]+")
 """What is in no name of a published folder: pages link these names, and some names would lead elsewhere."""
 
 
-def name_of(name: str, version: str) -> str:
+def name_of_folder(name: str, version: str) -> str:
     """Return the folder of a backend and its version: `onednn-3.6.2`; an empty text if the name allows none."""
     plain = _OTHER.sub("-", name).strip(".-")
     whole = _OTHER.sub("-", f"{plain}-{version.partition('+')[0]}")
@@ -42,7 +42,7 @@ def results_path(path: Path) -> Path:
     """Return the path of the results in a folder, also of an unfinished run; any other path is returned as it is."""
     if not path.is_dir():
         return path
-    unfinished = part_of(path / RESULTS)
+    unfinished = unfinished_path(path / RESULTS)
     return next(iter(find_results(path)), unfinished if unfinished.exists() else path / RESULTS)
 
 
@@ -60,7 +60,7 @@ def clear(folder: Path) -> None:
     if (folder / CERTIFICATE).exists():
         raise CommandError(f"{folder}: holds a certificate; name another folder, or remove this one")
     remove_reports(folder)
-    for path in (folder / RESULTS, part_of(folder / RESULTS)):
+    for path in (folder / RESULTS, unfinished_path(folder / RESULTS)):
         path.unlink(missing_ok=True)
 
 

@@ -24,7 +24,7 @@ FORMAT = "reshape-conformance-results-5"
 """The value of `format` in the header of a run."""
 _HINT = "name its folder, results.jsonl or report.html"
 """What to do if a file is of another kind."""
-PART = ".part"
+UNFINISHED = ".part"
 """The suffix of an unfinished file; it gets its own name once it is whole."""
 _MAX_LINE_BYTES = 16 << 20
 """The longest line that is read, in bytes."""
@@ -89,9 +89,9 @@ encode = json.JSONEncoder(separators=(",", ":")).encode
 """One encoder for all records, because `json.dumps` makes a new one each time."""
 
 
-def part_of(path: Path) -> Path:
+def unfinished_path(path: Path) -> Path:
     """Return the name of a file until it is whole."""
-    return path.with_name(f"{path.name}{PART}")
+    return path.with_name(f"{path.name}{UNFINISHED}")
 
 
 def seal_of(footer: Mapping[str, Any]) -> str:
@@ -204,7 +204,7 @@ def salvage(
 
     `path` is the name that a whole file has. InvalidEvidence if they are not of the run that `header` begins.
     """
-    part = part_of(path)
+    part = unfinished_path(path)
     if path.exists() and not part.exists():
         raise InvalidEvidence(f"{path}: the run ended; there is nothing to resume")
     with refuse_unreadable(part, "; there is no run to resume"), open_regular(part) as stream:

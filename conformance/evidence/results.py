@@ -16,7 +16,7 @@ from ..draw.nonce import NONCE
 from ..model import VERDICTS, Claims, Identity, Result, Suite
 from ..model.results import RESULT_FORM
 from ..plan.quick import QUICK
-from ..plan.rows import SEED, drawn_number, find_drawn
+from ..plan.rows import SEED, find_drawn, parse_drawn_id
 from ..system.files import read_bytes
 from ..system.json_forms import COUNT, SHA256, MapOf, Number, OrNull, is_date, is_time, with_tuples
 from ..system.terminal import count_noun
@@ -29,14 +29,34 @@ from .journal import (
     OtherFormat,
     Tampered,
     make_header,
-    part_of,
     seal_of,
+    unfinished_path,
 )
 
 __all__ = [
-    "FORMAT", "FORMS", "MAX_BYTES", "PACKED", "DrawnCounts", "Evidence", "InvalidEvidence", "OtherFormat",
-    "Tampered", "Target", "find_miscounts", "header_of", "is_packed", "pack", "parse", "part_of", "read",
-    "read_content", "read_part", "refuse_incomplete", "salvage", "seal_of", "unpack",
+    "FORMAT",
+    "FORMS",
+    "MAX_BYTES",
+    "PACKED",
+    "DrawnCounts",
+    "Evidence",
+    "InvalidEvidence",
+    "OtherFormat",
+    "Tampered",
+    "Target",
+    "find_miscounts",
+    "header_of",
+    "is_packed",
+    "pack",
+    "parse",
+    "read",
+    "read_content",
+    "read_unfinished",
+    "refuse_incomplete",
+    "salvage",
+    "seal_of",
+    "unfinished_path",
+    "unpack",
 ]  # fmt: skip
 PACKED = ".xz"
 """The ending of the name of packed evidence."""
@@ -269,7 +289,7 @@ def parse(data: bytes, path: Path) -> Evidence:
     if reader.footer.get("resumed", 0) != sum(result.resumed for result in results):
         raise InvalidEvidence(f"{path}: the footer does not count the resumed rows; the file was changed")
     evidence = Evidence(reader.header, results, reader.footer, hashlib.sha256(data).hexdigest())
-    held, counts = sum(drawn_number(result.row) is not None for result in results), evidence.drawn
+    held, counts = sum(parse_drawn_id(result.row) is not None for result in results), evidence.drawn
     named = find_drawn(reader.header["target"]["select"])  # without a name only failures are held
     seed, _ = named or (SEED, 0)
     if reader.header.get("drawn", {"seed": seed})["seed"] != seed:  # else anybody could look for rows that pass
@@ -288,9 +308,9 @@ def parse(data: bytes, path: Path) -> Evidence:
     return evidence
 
 
-def read_part(path: Path) -> Evidence:
+def read_unfinished(path: Path) -> Evidence:
     """Read the whole rows of a run that did not end; `path` is the name that its file would have got."""
-    data = read_content(part := part_of(path))
+    data = read_content(part := unfinished_path(path))
     reader = JournalReader(io.BytesIO(data), part, FORMS)
     results = _results(part, reader.salvage_records())
     footer = {"notes": [], "planted": {}, "seconds": 0, "interrupted": True}
@@ -299,7 +319,7 @@ def read_part(path: Path) -> Evidence:
 
 def salvage(path: Path, header: Mapping[str, Any]) -> list[Result]:
     """Read the whole rows of an interrupted run, as `journal.salvage` does."""
-    return list(_results(part_of(path), journal.salvage(path, FORMS, header)))
+    return list(_results(unfinished_path(path), journal.salvage(path, FORMS, header)))
 
 
 def _results(path: Path, records: Iterable[tuple[int, Mapping[str, Any]]]) -> tuple[Result, ...]:

@@ -58,9 +58,9 @@ def write_graphs(chosen: Sequence[AlikeRows], out: Path) -> int:
 
 def graph_of(row: Row, step: RowStep) -> dict[str, Any]:
     """Return the graph of a step as JSON, each output declared with the dims of the right answer."""
-    type_, src = step.source.type, step.graph.src
+    type_, src = step.src_spec.type, step.graph.src
     strides = None if src.strides is None else tuple(stride // WIDTH[type_] for stride in src.strides)
-    made = [_tensor(0, type_, step.source.dims, strides)]
+    made = [_tensor(0, type_, step.src_spec.dims, strides)]
     ops: list[dict[str, Any]] = []
     for k, (node, dims) in enumerate(zip(step.graph.nodes, dims_of_outputs(row, step), strict=True)):
         taken = made[0] if node.takes_src else made[k]

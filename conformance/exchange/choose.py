@@ -43,7 +43,7 @@ class AlikeRows(NamedTuple):
         """
         row = self.rows[0]
         calls = group_pairs(
-            ((step.graph, len(step.source.dims), *map(len, dims_of_outputs(row, step))), step) for step in row.steps
+            ((step.graph, len(step.src_spec.dims), *map(len, dims_of_outputs(row, step))), step) for step in row.steps
         )
         for number, steps in enumerate(calls.values(), 1):
             yield str(number) if len(calls) > 1 else "", steps
@@ -81,7 +81,7 @@ def _why_left_out(row: Row, reasons: Reasons, most_bytes: int | None) -> str | N
     for beginning, words in {**COMMON, **reasons}.items():
         if any(facet.startswith(beginning) for facet in row.facets):
             return words
-    largest = max(volume_of(step.source.dims) * WIDTH[step.source.type] for step in row.steps)
+    largest = max(volume_of(step.src_spec.dims) * WIDTH[step.src_spec.type] for step in row.steps)
     if most_bytes is not None and largest > most_bytes:
         return f"a tensor of more than {most_bytes >> 20} MiB"
     return None

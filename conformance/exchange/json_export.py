@@ -103,7 +103,7 @@ def _test_of(rows: Sequence[Row], known: KnownFaults) -> dict[str, Any]:
     meanings = {name: each.meaning for row in rows for each in row.steps[0].meanings for name in each.documents}
     dst = next((meaning.dst for meaning in meanings.values() if meaning.kind == "legal"), None)
     hit = PlainCall(row.type, call.src, call.shapes[0], call.special_zero[0], tuple(n or 0 for n in dst or ()))
-    elements = patterns(step.source).tobytes()
+    elements = patterns(step.src_spec).tobytes()
     is_short = len(elements) <= _MAX_BYTES_WRITTEN
     test = {
         "id": f"{row.case.id}-{row.type}-{row.shape_type}",
@@ -111,7 +111,7 @@ def _test_of(rows: Sequence[Row], known: KnownFaults) -> dict[str, Any]:
         "title": row.case.heading,
         "src": {"type": row.type, "dims": call.src},
         "contents": {
-            "seed": step.source.start,
+            "seed": step.src_spec.start,
             **({"bits": call.bits} if call.bits else {}),
             **({"bytes": elements.hex()} if is_short else {"sha256": _sha256(elements)}),
         },

@@ -67,8 +67,8 @@ def _write(onnx: Any, folder: Path, group: AlikeRows, steps: Sequence[RowStep]) 
     facts = {"atol": 0.0, "rtol": 0.0, "rows": [row.id for row in group.rows], "rule": row.case.rule}
     (folder / "data.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
     for number, step in enumerate(steps):
-        type_, elements = _TYPES[step.source.type], patterns(step.source).tobytes()
-        inputs = [("src", type_, step.source.dims, elements)]
+        type_, elements = _TYPES[step.src_spec.type], patterns(step.src_spec).tobytes()
+        inputs = [("src", type_, step.src_spec.dims, elements)]
         nodes = enumerate(step.graph.nodes)
         late = [(k, node) for k, node in nodes if node.shape is not None and node.shape.values is None]
         for (k, node), shape in zip(late, step.arriving, strict=True):
@@ -87,7 +87,7 @@ def _write(onnx: Any, folder: Path, group: AlikeRows, steps: Sequence[RowStep]) 
 def _model(onnx: Any, row: Row, steps: Sequence[RowStep]) -> Any:
     helper, graph = onnx.helper, steps[0].graph
     type_ = getattr(onnx.TensorProto, _TYPES[graph.src.type])
-    inputs = [helper.make_tensor_value_info("src", type_, _common([step.source.dims for step in steps]))]
+    inputs = [helper.make_tensor_value_info("src", type_, _common([step.src_spec.dims for step in steps]))]
     constants, nodes = [], []
     value, shape = "src", ""
     for k, node in enumerate(graph.nodes):

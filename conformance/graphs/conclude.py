@@ -105,7 +105,7 @@ def _legal_calls(node: CheckedNode) -> Iterator[PlainCall]:
             yield PlainCall(variant.src_type, src, shape, bool(variant.special_zero), dst)
 
 
-def format_findings(node: CheckedNode) -> list[tuple[str, tuple[str, ...]]]:
+def format_decisions(node: CheckedNode) -> list[tuple[str, tuple[str, ...]]]:
     """Return what holds for a node and in which documents; the documents are left out if they agree."""
     by_text = group_pairs((_format_decisions(each, node.trials), document) for document, each in node.decisions.items())
     return [(text, documents if len(by_text) > 1 else ()) for text, documents in by_text.items()]

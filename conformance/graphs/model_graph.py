@@ -8,7 +8,7 @@ from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from typing import NamedTuple
 
-from .nodes import Answer, Binding, Dims, ReshapeNode, UnreadableModel, check_rank
+from .nodes import Binding, Dims, InferDst, ReshapeNode, UnreadableModel, check_rank
 
 
 class GraphOperation(NamedTuple):
@@ -26,7 +26,7 @@ class ModelGraph:
     operations: Sequence[GraphOperation]
     dims: Mapping[str, Dims | None]
     inputs: Mapping[str, Dims | None]
-    answer: Answer
+    answer: InferDst
 
     def nodes(self, binding: Binding) -> tuple[ReshapeNode, ...]:
         """Return the reshapes. Behind an input with other dims than declared, only reshapes tell theirs."""

@@ -55,7 +55,7 @@ class Model(Protocol):
         """Return the reshapes in the order of the file, with inputs of these dims."""
 
 
-Answer = Callable[[ReshapeNode], Dims | None]
+InferDst = Callable[[ReshapeNode], Dims | None]
 """Return the dims of dst of a node, if they are known and undisputed."""
 
 
@@ -93,7 +93,7 @@ def without_names(dims: Dims | None) -> tuple[int | None, ...] | None:
     return None if dims is None else tuple(length if isinstance(length, int) else None for length in dims)
 
 
-def content_of(path: Path, most: int) -> bytes:
+def bytes_of_model(path: Path, most: int) -> bytes:
     """Return the bytes of a file; UnreadableModel if it is none, or larger than `most`."""
     try:
         return read_bytes(path, most)

@@ -11,12 +11,12 @@ from ..system.text import format_dims
 from .model_graph import GraphOperation, ModelGraph
 from .nodes import (
     MAX_NODES,
-    Answer,
     Dims,
+    InferDst,
     ReshapeNode,
     UnreadableModel,
     are_equal_where_known,
-    content_of,
+    bytes_of_model,
     fail_at,
     parse_json,
 )
@@ -28,9 +28,9 @@ _OWN_ATTRIBUTES = ("partition_id", "backend")
 """The library adds these when it divides a graph into partitions."""
 
 
-def read_onednn_json(path: Path, answer: Answer, kinds: Mapping[str, Operation]) -> ModelGraph:
+def read_onednn_json(path: Path, answer: InferDst, kinds: Mapping[str, Operation]) -> ModelGraph:
     """Return the graph of a file; `kinds` are the operations that are reshapes, by their names there."""
-    data = parse_json(content_of(path, MAX_BYTES))
+    data = parse_json(bytes_of_model(path, MAX_BYTES))
     graph = data.get("graph") if isinstance(data, dict) else None
     if not isinstance(graph, list):
         raise UnreadableModel("there is no list `graph` in it; a dump of oneDNN Graph has one")

@@ -22,8 +22,8 @@ from .nodes import (
     ReshapeNode,
     UnreadableModel,
     are_equal_where_known,
+    bytes_of_model,
     check_rank,
-    content_of,
     odd_form,
 )
 from .onnx_values import MAX_ELEMENTS, Value, compute, compute_shape
@@ -55,7 +55,7 @@ def _explain(what: str) -> Iterator[None]:
 
 def read_onnx(path: Path) -> OnnxModel:
     """Return the model of a file; UnreadableModel if the package onnx is missing or the file is no ONNX."""
-    content = content_of(path, MAX_BYTES)
+    content = bytes_of_model(path, MAX_BYTES)
     try:
         onnx = importlib.import_module("onnx")
         importlib.import_module("onnx.shape_inference")

@@ -14,7 +14,7 @@ from ..model.types import WIDTH, dtype_of
 from ..system.files import leaves_its_folder, open_regular
 from ..system.text import format_dims, quote
 from .model_graph import GraphOperation, ModelGraph
-from .nodes import Answer, Dims, ReshapeNode, UnreadableModel, are_equal_where_known, content_of, odd_form
+from .nodes import Dims, InferDst, ReshapeNode, UnreadableModel, are_equal_where_known, bytes_of_model, odd_form
 from .onnx_values import MAX_ELEMENTS, Value, compute
 from .xml_tree import XmlElement, dims_of, fail, read_whole, read_xml
 
@@ -30,9 +30,9 @@ Port = tuple[str, str]
 """The ids of a layer and of one of its ports."""
 
 
-def read_openvino_ir(path: Path, answer: Answer) -> ModelGraph:
+def read_openvino_ir(path: Path, answer: InferDst) -> ModelGraph:
     """Return the graph of a file. Without model.bin only shapes are unknown."""
-    root = read_xml(content_of(path, MAX_BYTES))
+    root = read_xml(bytes_of_model(path, MAX_BYTES))
     if root.tag != "net" or not root.all("layers"):
         raise UnreadableModel(f"line {root.line}: the root is <{root.tag[:40]}>; OpenVINO IR has <net> with <layers>")
     reader = _Reader(path.with_suffix(".bin"))

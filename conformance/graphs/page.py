@@ -8,7 +8,7 @@ from typing import Any
 from ..model import Call
 from ..report.picture import Picture, draw_reading
 from ..report.render import format_foot, render_page
-from .conclude import CheckedNode, format_findings
+from .conclude import CheckedNode, format_decisions
 from .decide import NodeJudge
 from .nodes import known_dims
 
@@ -18,7 +18,7 @@ _SIGNS = {"illegal": "✗", "not decided": "?", "conditional": "~", "unspecified
 
 def make_entry(node: CheckedNode, call: str, judge: NodeJudge) -> dict[str, Any]:
     """Return the row of a node; `call` describes it in words. Its picture shows the first trial of the worst kind."""
-    texts = (f"{text} ({', '.join(documents)})" if documents else text for text, documents in format_findings(node))
+    texts = (f"{text} ({', '.join(documents)})" if documents else text for text, documents in format_decisions(node))
     return {
         "place": node.first.place, "name": node.first.name, "call": call, "kind": node.kind, "findings": [*texts],
         "picture": _draw_node(node, judge), "faults": node.faults,

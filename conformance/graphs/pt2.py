@@ -12,7 +12,7 @@ from ..system.files import open_regular
 from ..system.text import quote
 from .lengths import bind_symbol, evaluate
 from .model_graph import GraphOperation, ModelGraph
-from .nodes import MAX_NODES, Answer, Binding, Dims, ReshapeNode, UnreadableModel, check_rank, fail_at, parse_json
+from .nodes import MAX_NODES, Binding, Dims, InferDst, ReshapeNode, UnreadableModel, check_rank, fail_at, parse_json
 
 MAX_BYTES = 1 << 28
 """Bytes of JSON that are read, however small the zip file is."""
@@ -24,7 +24,7 @@ _TYPES = {
 }  # fmt: skip
 
 
-def read_pt2(path: Path, answer: Answer) -> Pt2Program:
+def read_pt2(path: Path, answer: InferDst) -> Pt2Program:
     """Return the graph of a file; UnreadableModel if its JSON is missing, too large or not from torch.export."""
     name, content = _program(path)
     program = parse_json(content, f"{name}: ")
@@ -72,7 +72,7 @@ def _is_program(name: str) -> bool:
 class Pt2Program:
     """An exported graph. Its symbols, such as `s0`, have one length everywhere."""
 
-    def __init__(self, file: str, graph: Mapping[str, Any], answer: Answer) -> None:
+    def __init__(self, file: str, graph: Mapping[str, Any], answer: InferDst) -> None:
         self._file, self._graph, self._answer = file, graph, answer
         self.inputs: Mapping[str, Dims | None] = _Reader(file, graph, {}).flow(answer).inputs
 
@@ -106,7 +106,7 @@ class _Reader:
             if isinstance(each, dict)
         }
 
-    def flow(self, answer: Answer) -> ModelGraph:
+    def flow(self, answer: InferDst) -> ModelGraph:
         operations = [*self._operations()]
         inputs = self._names(self._part("inputs", list))
         return ModelGraph(operations, self.dims, {name: self.dims.get(name) for name in inputs}, answer)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..model import Spec
-from .nodes import Answer, Model, UnreadableModel
+from .nodes import InferDst, Model, UnreadableModel
 from .onednn_json import read_onednn_json
 from .onnx_model import read_onnx
 from .openvino_ir import read_openvino_ir
@@ -13,7 +13,7 @@ from .pt2 import read_pt2
 from .tflite import read_tflite
 
 
-def read_model(path: Path, spec: Spec, answer: Answer) -> Model:
+def read_model(path: Path, spec: Spec, answer: InferDst) -> Model:
     """Return the model of a file; UnreadableModel if it is none that we know."""
     kinds = {name.partition("-")[0]: operation for name, operation in spec.operations.items()}
     match path.suffix.lower():

@@ -14,7 +14,7 @@ import numpy as np
 from ..model import INTEGERS
 from ..model.types import WIDTH, dtype_of
 from .model_graph import GraphOperation, ModelGraph
-from .nodes import Answer, Dims, ReshapeNode, UnreadableModel, content_of, odd_form
+from .nodes import Dims, InferDst, ReshapeNode, UnreadableModel, bytes_of_model, odd_form
 
 MAX_BYTES = 1 << 30
 MAX_ENTRIES = 1_000_000
@@ -26,9 +26,9 @@ _TYPES = {
 }  # fmt: skip
 
 
-def read_tflite(path: Path, answer: Answer) -> ModelGraph:
+def read_tflite(path: Path, answer: InferDst) -> ModelGraph:
     """Return the graphs of a file; names of inputs are those of the first."""
-    content = content_of(path, MAX_BYTES)
+    content = bytes_of_model(path, MAX_BYTES)
     if content[4:8] != b"TFL3":
         raise UnreadableModel(f"byte 4: {content[4:8]!r}, where a TFLite file has b'TFL3'")
     model = FlatTable(content, _number(content, 0, "I"))

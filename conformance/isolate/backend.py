@@ -161,7 +161,7 @@ def _announce_next_calls(called: Iterable[Row], rows: Sequence[Row], remote: Rem
 def _small_calls(rows: Iterable[Row], claims: Claims) -> Iterator[SmallCall]:
     """Yield the calls of rows, up to a row without a single small call that no earlier call can change."""
     for row in rows:
-        if len(row.case.steps) > 1 or row.case.large or row.case.generated or not claims.offers(row.operation):
+        if len(row.case.steps) > 1 or row.case.large or row.case.generated or not claims.has_operation(row.operation):
             return
         (step,) = row.steps
         src, shapes, may_overwrite = arguments_of(step)

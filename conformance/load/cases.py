@@ -14,10 +14,10 @@ from ..model.cases import CASE_KEYS, STEP_KEYS
 from ..model.types import WIDTH
 from ..system.text import describe_unknown, quote
 from .each import UnusableSteps, first_name, format_values, write_out
-from .folders import cases_folder, content_of, digest_of, find_folders, layers, spec_folder
+from .folders import cases_folder, content_of, digest_of_folders, find_folders, layers, spec_folder
 from .schema import explained_by_schema, is_printable, read_file, without_secrets
 from .spec import check_extends, load_spec, parse_tensor
-from .strict_yaml import YamlMap, parse, read_text, require
+from .strict_yaml import YamlMap, parse, raise_problems, read_text
 
 
 def load_suite(folder: Path | None = None) -> Suite:
@@ -29,10 +29,10 @@ def with_cases(spec: Spec, folder: Path | None) -> Suite:
     """Load the cases of the folder of a suite, with a spec that is already loaded."""
     found = find_folders(folder)
     folders = layers(found.cases, cases_folder())
-    digest = digest_of([*layers(found.spec, spec_folder()), *folders])
+    digest = digest_of_folders([*layers(found.spec, spec_folder()), *folders])
     cases, own = _load(folders, spec)
     bundled = [spec_folder(), cases_folder()]
-    whole = [layers(found.spec, bundled[0])[0], folders[0]] == bundled or digest == digest_of(bundled)
+    whole = [layers(found.spec, bundled[0])[0], folders[0]] == bundled or digest == digest_of_folders(bundled)
     lost = tuple(name for name in read_lock(cases_folder()) or [LOCK] if name not in cases) if whole else ()
     digests = read_lock(cases_folder(), SUITES_LOCK)[1:]
     return Suite(
@@ -73,7 +73,7 @@ def _load(folders: Sequence[Path], spec: Spec) -> tuple[Cases, frozenset[str]]:
     problems: list[Problem] = []
     cases: dict[str, Case | UnreadCase] = {}
     before: set[str] = set()
-    is_bundled = folders[0] == cases_folder() and spec.digest == digest_of([spec_folder()])
+    is_bundled = folders[0] == cases_folder() and spec.digest == digest_of_folders([spec_folder()])
     for number, folder in enumerate(folders):
         paths = sorted(folder.glob("*.yaml"))
         if not paths:
@@ -88,7 +88,7 @@ def _load(folders: Sequence[Path], spec: Spec) -> tuple[Cases, frozenset[str]]:
                 cases |= unread
             else:
                 problems += _load_file(path, number > 0, spec, cases)
-    require(problems)
+    raise_problems(problems)
     return Cases(cases), frozenset(cases.keys() - before)
 
 
@@ -135,11 +135,11 @@ def split_entries(text: str) -> list[YamlEntry]:
 
 def _read_entry(entry: YamlEntry, path: str, spec: Spec) -> Case:
     content, problems = parse(entry.text, path, entry.line)
-    require(problems)
+    raise_problems(problems)
     reader = _CaseReader(content[0], path, spec)
     with explained_by_schema():
         case = reader.case()
-    require(reader.problems)
+    raise_problems(reader.problems)
     return case
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from ..model import Expression, KnownFault, Place, Problem
 from ..system.files import adapters_folder
 from .schema import explained_by_schema, read_file
-from .strict_yaml import require
+from .strict_yaml import raise_problems
 
 FAULTS = "faults"
 
@@ -17,11 +17,11 @@ def load_faults(path: Path | None = None) -> tuple[KnownFault, ...]:
     """Return the faults of a file, or the bundled ones; Malformed, with every problem, if the file cannot be used."""
     path = path or adapters_folder() / f"{FAULTS}.yaml"
     content, problems = read_file(path, FAULTS)
-    require(problems)
+    raise_problems(problems)
     name = f"{path.parent.name}/{path.name}"
     faults = [
         KnownFault(
-            entry["id"], entry["title"], entry["means"],
+            entry["id"], entry["title"], entry["advice"],
             tuple((backend, tuple(versions)) for backend, versions in entry["backends"].items()), tuple(entry["shows"]),
             Expression(entry["when"], Place(name, entry.lines["when"])) if "when" in entry else None,
             tuple(entry.get("rules", ())), tuple(entry.get("facets", ())), entry.get("link"),
@@ -30,5 +30,5 @@ def load_faults(path: Path | None = None) -> tuple[KnownFault, ...]:
     ]  # fmt: skip
     entries = content["faults"]
     twice = [entry for number, entry in enumerate(entries) if entry["id"] in {each["id"] for each in entries[:number]}]
-    require([Problem(Place(name, entry.lines["id"]), f"the id {entry['id']!r} occurs twice") for entry in twice])
+    raise_problems([Problem(Place(name, entry.lines["id"]), f"the id {entry['id']!r} occurs twice") for entry in twice])
     return tuple(faults)

@@ -57,7 +57,7 @@ def content_of(path: Path) -> bytes:
         raise Malformed((Problem(Place(name), f"cannot be read: {error.strerror}; check the path"),)) from None
 
 
-def digest_of(folders: Iterable[Path]) -> str:
+def digest_of_folders(folders: Iterable[Path]) -> str:
     """Return one sha256 over the names and bytes of every YAML and text file of some folders."""
     total = hashlib.sha256()
     for folder in folders:

@@ -14,7 +14,7 @@ from ..model import Malformed, Place, Problem
 from ..system.files import adapters_folder, leaves_its_folder
 from ..system.text import describe_unknown, quote, shorten
 from .folders import cases_folder, spec_folder
-from .strict_yaml import line_of, read, require
+from .strict_yaml import line_of, raise_problems, read
 
 
 @cache
@@ -84,7 +84,7 @@ def _read(path: Path) -> tuple[Any, list[Problem]]:
     return content, without_secrets(problems, [path])
 
 
-def bundled_problems() -> list[Problem]:
+def check_bundled_files() -> list[Problem]:
     """Check the bundled files against their schemas and return every problem found."""
     return [problem for path, schema in _bundled_files().items() for problem in check_file(path, schema)[1]]
 
@@ -103,7 +103,7 @@ def explained_by_schema() -> Iterator[None]:
     except Malformed:
         raise
     except Exception:
-        require(bundled_problems())
+        raise_problems(check_bundled_files())
         raise
 
 

@@ -28,9 +28,9 @@ from ..model import (
 )
 from ..model.types import WIDTH
 from ..system.text import describe_unknown, quote
-from .folders import digest_of, layers, spec_folder
+from .folders import digest_of_folders, layers, spec_folder
 from .schema import explained_by_schema, read_file, without_secrets
-from .strict_yaml import YamlMap, line_of, require
+from .strict_yaml import YamlMap, line_of, raise_problems
 
 SPEC_FILES = ("sources", "operations", "rules", "findings")
 
@@ -51,16 +51,17 @@ def load_spec(folder: Path | None = None) -> Spec:
     reader = _SpecReader([_read_layer(layer, number > 0, problems) for number, layer in enumerate(folders)], problems)
     for file in SPEC_FILES:
         list(reader.entries(file))
-    require(without_secrets(reader.problems, files))  # a taken id would make other entries look wrong
+    raise_problems(without_secrets(reader.problems, files))  # a taken id would make other entries look wrong
     spec = Spec(
         documents=reader.documents(),
         operations=reader.operations(),
         rules=reader.rules(),
         findings=reader.findings(),
-        digest=digest_of(folders),
+        digest=digest_of_folders(folders),
         added=frozenset(name for layer in reader.layers if layer.extends for name in layer.documents),
     )
-    require(without_secrets(reader.problems or [*_find_loose_ends(spec)], files))  # a wrong name makes loose ends
+    problems = reader.problems or [*_find_loose_ends(spec)]  # a wrong name makes loose ends
+    raise_problems(without_secrets(problems, files))
     return spec
 
 
@@ -112,7 +113,7 @@ class _SpecReader:
     """Turns the content of files into values, and collects the problems that a schema cannot see."""
 
     def __init__(self, layers: list[_Layer], problems: list[Problem]) -> None:
-        require(problems)
+        raise_problems(problems)
         self.layers = layers
         self.problems: list[Problem] = []
         self.lines = {entry["id"]: entry["lines"] for entry in self.all_entries("sources")}
@@ -258,11 +259,11 @@ class _SpecReader:
         for document in sorted(binding - set(layer.documents)) if layer.extends else ():
             what = f"rule {quote(entry['id'])} would change what {document!r} means; bind it in documents added here"
             self.wrong(place, what)
-        models = {}
+        like = {}
         for document, (model, without) in self.models.items():
             if model in binding and entry["id"] not in without:
                 binding.add(document)
-                models[document] = model
+                like[document] = model
                 if level == "must":
                     decided_for[document] = f"It is like {model}."
         as_read = dict(entry.get("as_read", {}))
@@ -281,7 +282,7 @@ class _SpecReader:
             sentence=entry.get(level, ""), stated=stated, decided_for=decided_for,
             documents=frozenset(binding), because=entry.get("because"), requires=forms.get("requires"),
             where=forms.get("where"), gives=forms.get("gives"), ensures=forms.get("ensures"), when=forms.get("when"),
-            implied=entry.get("implied", False), place=place, models=models, as_read=as_read,
+            implied=entry.get("implied", False), place=place, like=like, as_read=as_read,
             diagnoses=tuple(entry.get("diagnoses", ())), offered_facets=tuple(offers.get("facets", ())),
             offered_calls=calls,
         )  # fmt: skip

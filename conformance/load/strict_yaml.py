@@ -234,7 +234,7 @@ def line_of(root: Any, path: tuple[str | int, ...]) -> int:
     return line
 
 
-def require(problems: list[Problem]) -> None:
+def raise_problems(problems: list[Problem]) -> None:
     """Raise Malformed if there is any problem."""
     if problems:
         raise Malformed(tuple(problems))

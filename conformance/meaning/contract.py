@@ -80,7 +80,7 @@ class ExplainedEntry(NamedTuple):
     """None if no rule gives the entry a meaning."""
     length: int | None
     """None if it follows from the volume, or is copied from a dimension that src does not have."""
-    source: int | None
+    copied_from: int | None
     """The index of src that the length is copied from; it may be past the rank of src."""
 
 
@@ -168,7 +168,7 @@ def _source(rules: CompiledRules) -> str:
     lines += _indent(_collect("broken", rules.requires, "if not ({text}):"))
     lines += ["    if broken:", "        return Meaning('illegal', None, broken)"]
     lines += _indent(_entries(rules.gives))
-    lines += _indent(_solve(rules.volumes))
+    lines += _indent(_infer_free_lengths(rules.volumes))
     lines += _indent(_agree(rules))
     lines += _indent(_bound(rules))
     lines += _indent(_collect("silent", rules.silences, "if {text}:"))
@@ -216,7 +216,7 @@ def _entries(rules: Sequence[CompiledRule]) -> list[str]:
     return [*lines, "    else:", "        known *= length"]
 
 
-_SOLVE = """\
+_INFER_FREE_LENGTHS = """\
 many = False
 if known == 0 or free == 0:
     if known != target:
@@ -232,14 +232,14 @@ else:
         many = True"""
 
 
-def _solve(rules: Sequence[CompiledRule]) -> list[str]:
+def _infer_free_lengths(rules: Sequence[CompiledRule]) -> list[str]:
     """Return lines that solve product(dst) == target for the free entries: one division, no search."""
     if not rules:
         return ["many = free > 0 or unknown"]
     lines = [f"target = {rules[0].text}"]
     for rule in rules[1:]:
         lines += [f"if ({rule.text}) != target:", f"    return Meaning('illegal', None, ({rule.rule!r},))"]
-    return lines + _SOLVE.format(broken=tuple(rule.rule for rule in rules)).splitlines()
+    return lines + _INFER_FREE_LENGTHS.format(broken=tuple(rule.rule for rule in rules)).splitlines()
 
 
 def _agree(rules: CompiledRules) -> list[str]:

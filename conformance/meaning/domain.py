@@ -10,11 +10,11 @@ from typing import NamedTuple
 class Domain(NamedTuple):
     """Every call with src and shape within bounds, and either flag."""
 
-    ranks: int
+    max_rank: int
     """Ranks of src run from 0 to this."""
-    longest: int
+    max_length: int
     """Dims of src run from 0 to this."""
-    entries: int
+    max_entries: int
     """Lengths of shape run from 0 to this."""
     lowest: int
     highest: int
@@ -22,22 +22,23 @@ class Domain(NamedTuple):
 
     @property
     def size(self) -> int:
-        sources: int = sum((self.longest + 1) ** rank for rank in range(self.ranks + 1))
-        shapes: int = sum((self.highest - self.lowest + 1) ** count for count in range(self.entries + 1))
+        sources: int = sum((self.max_length + 1) ** rank for rank in range(self.max_rank + 1))
+        shapes: int = sum((self.highest - self.lowest + 1) ** count for count in range(self.max_entries + 1))
         return 2 * sources * shapes
 
     def __str__(self) -> str:
         return (
-            f"the {self.size:,} calls with src of rank 0 to {self.ranks} and dims 0 to {self.longest}, "
-            f"shape of 0 to {self.entries} entries from {self.lowest} to {self.highest}, special_zero true and false"
+            f"the {self.size:,} calls with src of rank 0 to {self.max_rank} and dims 0 to {self.max_length}, "
+            f"shape of 0 to {self.max_entries} entries from {self.lowest} to {self.highest}, "
+            "special_zero true and false"
         )
 
 
-FULL_DOMAIN = Domain(ranks=3, longest=4, entries=4, lowest=-2, highest=4)
+FULL_DOMAIN = Domain(max_rank=3, max_length=4, max_entries=4, lowest=-2, highest=4)
 """Every kind of call that the documents tell apart, several times. Proofs by exhaustion use it."""
-SMALL_DOMAIN = Domain(ranks=2, longest=3, entries=3, lowest=-2, highest=3)
+SMALL_DOMAIN = Domain(max_rank=2, max_length=3, max_entries=3, lowest=-2, highest=3)
 """For searches that must be fast."""
-TINY_DOMAIN = Domain(ranks=1, longest=2, entries=2, lowest=-2, highest=2)
+TINY_DOMAIN = Domain(max_rank=1, max_length=2, max_entries=2, lowest=-2, highest=2)
 """For searches that also try every form of a call."""
 
 Lengths = tuple[int, ...]
@@ -45,8 +46,8 @@ Lengths = tuple[int, ...]
 
 def calls(domain: Domain) -> Iterator[tuple[Lengths, Lengths, bool]]:
     """Yield (src, shape, special_zero) of every call of a domain: fewer entries first, then smaller ones."""
-    sources = _by_size(domain.ranks, range(domain.longest + 1))
-    shapes = _by_size(domain.entries, range(domain.lowest, domain.highest + 1))
+    sources = _by_size(domain.max_rank, range(domain.max_length + 1))
+    shapes = _by_size(domain.max_entries, range(domain.lowest, domain.highest + 1))
     pairs = sorted(itertools.product(sources, shapes), key=lambda pair: (*map(sum, zip(*pair, strict=True)), pair))
     for of_src, of_shape in pairs:
         for src, shape in itertools.product(sources[of_src], shapes[of_shape]):
@@ -54,11 +55,11 @@ def calls(domain: Domain) -> Iterator[tuple[Lengths, Lengths, bool]]:
             yield src, shape, True
 
 
-FAR = "those with up to 66 dims or entries of 1, and with one length of up to 2^62"
+CALLS_AT_LIMITS = "those with up to 66 dims or entries of 1, and with one length of up to 2^62"
 
 
-def far_calls() -> Iterator[tuple[Lengths, Lengths, bool]]:
-    """Yield calls that a limit on the rank, on a length or on the volume tells apart; see FAR."""
+def calls_at_limits() -> Iterator[tuple[Lengths, Lengths, bool]]:
+    """Yield calls that a limit on the rank, on a length or on the volume tells apart; see CALLS_AT_LIMITS."""
     for src_rank, shape_rank in sorted(itertools.product(range(1, 67), repeat=2), key=sum):
         yield (1,) * src_rank, (1,) * shape_rank, False
     for exponent in range(3, 63):

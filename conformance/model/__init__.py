@@ -11,7 +11,7 @@ from .cases import (
 )  # fmt: skip
 from .graphs import INTEGERS, Array, Declared, Graph, Node, Operand, Tensor
 from .places import Malformed, Place, Problem
-from .results import IDLE, DifferingElements, Elements, Outcome, OutcomeKind, Result
+from .results import NOT_CALLED, DifferingElements, Elements, Outcome, OutcomeKind, Result
 from .rules import (
     AUTHORITIES, FINDING_KINDS, LEVELS, WEIGHTS, Authority, DocumentCommit, Document, Expression, Finding,
     KnownFault, Level, NewerPage, Operation, DocumentOrigin, PlainCall, Pointer, Prose, Rule, ShapePassedAs, Spec,

@@ -55,13 +55,13 @@ class Claims(NamedTuple):
         """Make claims from a record of CLAIMS_FORM, or from a file of claims."""
         return cls(**with_tuples(record))
 
-    def offers(self, operation: str) -> bool:
+    def has_operation(self, operation: str) -> bool:
         return operation in self.operations or self.operations == EVERY
 
     def excludes(self, facet: str) -> bool:
         return any(covers(name, facet) for name in self.not_claimed)
 
-    def offers_type(self, type_: str) -> bool:
+    def has_type(self, type_: str) -> bool:
         return not self.excludes(f"type:{type_}")
 
     @lru_cache(4096)  # noqa: B019 - claims are few, and rows share facets

@@ -199,5 +199,5 @@ RESULT_FORM = {
     "smallest_case?": str,
     "right_alone?": frozenset(get_args(RightAlone)),
 }
-IDLE = (Outcome("none"),)
+NOT_CALLED = (Outcome("none"),)
 """The outcomes of a row that was not called."""

@@ -127,7 +127,7 @@ class Rule:
     when: Expression | None
     implied: bool
     place: Place
-    models: Mapping[str, str] = field(default_factory=dict)
+    like: Mapping[str, str] = field(default_factory=dict)
     """Documents that have the rule because they are like another document."""
     as_read: Mapping[str, str] = field(default_factory=dict)
     """Documents that state it in words with several readings, each with the finding that chooses between them."""
@@ -145,7 +145,7 @@ class Rule:
             return "our ruling"
         return "stated, as we read it" if source in self.as_read else "stated"
 
-    def standing(self, document: str) -> str:
+    def treatment_in(self, document: str) -> str:
         """Say how a document treats the rule: its authority there, `silent`, `allowed` or `not bound`."""
         if document not in self.documents:
             return "not bound"
@@ -162,7 +162,7 @@ class Rule:
 
     def source_of(self, document: str) -> str:
         """Return the document from which a document has the rule: itself, or the one that it is like."""
-        return self.models.get(document, document)
+        return self.like.get(document, document)
 
     @property
     def has_contract(self) -> bool:
@@ -220,7 +220,7 @@ class KnownFault(NamedTuple):
     id: str
     title: str
     """What goes wrong, for a user of the library."""
-    means: str
+    advice: str
     """What a user has to do or to avoid."""
     backends: tuple[tuple[str, tuple[str, ...]], ...]
     """Each backend, with the versions that have evidence of it."""

@@ -24,7 +24,7 @@ class Appearance(NamedTuple):
     legend: str
 
 
-TABLE: dict[Verdict, Appearance] = {
+APPEARANCES: dict[Verdict, Appearance] = {
     PASS: Appearance(
         "✓", "pass", "green",
         "A legal call was answered with the right type, dims and bytes, or an illegal one was rejected.",
@@ -88,11 +88,11 @@ def fails(verdicts: Iterable[str]) -> bool:
 Word = Literal["conforms", "does not conform", "incomplete", "nothing shown", "not claimed"]
 WORDS: tuple[Word, ...] = ("does not conform", "incomplete", "nothing shown", "conforms", "not claimed")
 """What a run says of a document and a type, the word that decides first."""
-MARKS: dict[str, str] = {verdict: entry.mark for verdict, entry in TABLE.items()} | {
+MARKS: dict[str, str] = {verdict: entry.mark for verdict, entry in APPEARANCES.items()} | {
     "conforms": "✓", "does not conform": "✗", "incomplete": "□", "nothing shown": "□",
 }  # fmt: skip
 """The mark of each verdict and of each word about a document."""
-COLOURS: dict[str, str] = {verdict: entry.colour for verdict, entry in TABLE.items()} | {
+COLOURS: dict[str, str] = {verdict: entry.colour for verdict, entry in APPEARANCES.items()} | {
     "conforms": "pass", "does not conform": "fail", "incomplete": "warn", "nothing shown": "warn",
 }  # fmt: skip
 """The class of each in style.css."""

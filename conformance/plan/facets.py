@@ -8,7 +8,7 @@ from itertools import chain
 from ..model import Case, Operation, ShapePassedAs, Step
 from ..model.cases import families_of, given_keys
 
-WITH_FUNCTION = ("s64", "f32", "bool", "string")
+C_INTERFACE_TYPES = ("s64", "f32", "bool", "string")
 """Attribute types that the usual C interface can set; the others are the facet `form:attribute-types`."""
 RUNTIME_SHAPE = "runtime-shape"
 """The facet of a shape that arrives with run, if the operation also takes a constant."""
@@ -121,7 +121,7 @@ def _form_facets(case: Case) -> Iterator[str]:
     if case.attributes:
         yield "form:attributes"
     given = [value for value in case.attributes.values() if value is not None]
-    if any(each.type not in WITH_FUNCTION or (each.type, each.dims) == ("bool", (1,)) for each in given):
+    if any(each.type not in C_INTERFACE_TYPES or (each.type, each.dims) == ("bool", (1,)) for each in given):
         yield "form:attribute-types"  # to the usual C interface, a list of one bool is a bool
     shape = case.attributes.get("shape")
     if case.shape_rank != 1 or (shape is not None and shape.type != "string" and len(shape.dims) != 1):

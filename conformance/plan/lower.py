@@ -51,10 +51,10 @@ def _is_plain(case: Case) -> bool:
 
 
 def _of_type(type_: str, step: RowStep) -> RowStep:
-    source, declared = step.source._replace(type=type_), step.graph.src
-    strides = declared.strides and strides_of(source.dims, source.layout, WIDTH[type_])
+    src_spec, declared = step.src_spec._replace(type=type_), step.graph.src
+    strides = declared.strides and strides_of(src_spec.dims, src_spec.layout, WIDTH[type_])
     graph = step.graph._replace(src=Declared(type_, declared.dims, strides))
-    return replace(step, graph=graph, source=source)
+    return replace(step, graph=graph, src_spec=src_spec)
 
 
 class _Common(NamedTuple):
@@ -89,7 +89,7 @@ def _lower_step(row: Row, number: int, programs: Mapping[object, _Common]) -> Ro
     else:  # generated steps share the tensors of those before
         start = zlib.crc32(case.id.encode()) if case.start is None else case.start
         start += 977 * (number % 2 if case.generated else number)
-    source = TensorSpec(_src_type(row, step), step.src, step.layout, step.bits, start)
+    src_spec = TensorSpec(_src_type(row, step), step.src, step.layout, step.bits, start)
     shapes = tuple(
         (_shape_type(row, step, k), _shape_dims(row, shape), shape)
         for k, shape in enumerate(step.shapes)
@@ -97,8 +97,8 @@ def _lower_step(row: Row, number: int, programs: Mapping[object, _Common]) -> Ro
     )
     graph = _graph(row, step, common)
     return RowStep(
-        graph, source, shapes, step.in_place, row.meanings(number), case.large, case.shape_step, case.one_shape_memory,
-        step.new_program,
+        graph, src_spec, shapes, step.in_place, row.meanings(number), case.large, case.shape_step,
+        case.one_shape_memory, step.new_program,
     )  # fmt: skip
 
 
@@ -180,7 +180,7 @@ def _declared_dst(row: Row, step: Step) -> Declared | None:
     if case.declared is None:
         return Declared(type_, None) if case.dst_type else None
     strides = strides_of_dst(case)
-    in_bytes = strides and tuple(step * WIDTH[type_] for step in strides)
+    in_bytes = strides and tuple(stride * WIDTH[type_] for stride in strides)
     return Declared(type_, None if case.declared == "unknown" else case.declared, in_bytes)
 
 
@@ -247,24 +247,24 @@ def _form(row: Row, step: Step) -> CallForm | None:
 
 
 def _overlaps(case: Case) -> bool:
-    """Ask whether a step declared for dst does not lead past all that the smaller steps reach."""
+    """Ask whether a stride declared for dst does not lead past all that the smaller strides reach."""
     strides, dims = strides_of_dst(case), case.declared
     if strides is None or not isinstance(dims, tuple):
         return False
     reach = 0
-    for step, length in sorted((step, length or 0) for step, length in zip(strides, dims, strict=True)):
-        if length > 1 and step <= reach:
+    for stride, length in sorted((stride, length or 0) for stride, length in zip(strides, dims, strict=True)):
+        if length > 1 and stride <= reach:
             return True
-        reach += (length - 1) * step
+        reach += (length - 1) * stride
     return False
 
 
 def _has_no_room(case: Case, step: Step) -> bool:
-    """Ask whether overlapping steps of dst lead two elements to one place, and do not only interleave dimensions."""
+    """Ask whether overlapping strides of dst lead two elements to one place, and do not only interleave dimensions."""
     assert isinstance(case.declared, tuple)
     dims, places = tuple(length or 0 for length in case.declared), np.zeros(1, np.int64)
     if volume_of(dims) != volume_of(step.src):  # which may be more than memory holds
         return False
-    for apart, length in zip(strides_of_dst(case) or (), dims, strict=True):
-        places = np.add.outer(places, apart * np.arange(length)).ravel()
+    for stride, length in zip(strides_of_dst(case) or (), dims, strict=True):
+        places = np.add.outer(places, stride * np.arange(length)).ravel()
     return np.unique(places).size < places.size

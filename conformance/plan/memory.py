@@ -17,11 +17,11 @@ from ..model.types import WIDTH, dtype_of
 from .contents import EDGES as EDGES  # noqa: PLC0414 - adapters import it from here
 from .contents import DefaultElements, Words, default_words, edge_patterns, repeat_words
 
-GUARD = 64
+GUARD_BYTES = 64
 """Bytes before and after the elements, and between them where a layout leaves gaps, that no backend may write."""
-MARK = 0xA5
+GUARD_BYTE = 0xA5
 """The byte of these places."""
-_GUARDS = bytes([MARK]) * GUARD
+_GUARDS = bytes([GUARD_BYTE]) * GUARD_BYTES
 _ALWAYS_READ_BYTES = 1 << 26
 """Bytes of an answer that are read even where src is small."""
 COPY_LIMIT_BYTES = 1 << 24
@@ -46,7 +46,7 @@ class TensorSpec(NamedTuple):
     """The number of the first default element in the scramble of the type."""
 
 
-def digest_of(elements: Elements) -> str:
+def digest_of_elements(elements: Elements) -> str:
     """Return the first 8 bytes of the SHA-256 of a tensor's elements, as evidence holds it."""
     digest = hashlib.sha256()
     for part in _parts(elements):
@@ -70,7 +70,7 @@ class GuardedBuffer:
 
     @cached_property
     def digest(self) -> str:
-        return digest_of(self.elements)
+        return digest_of_elements(self.elements)
 
     @property
     def touched(self) -> bool:
@@ -78,8 +78,8 @@ class GuardedBuffer:
         memory: Any = self.tensor.memory
         if self.copy is not None:
             return bool(memory != self.copy)
-        are_guards_intact = memory[:GUARD] == memory[-GUARD:] == _GUARDS
-        return not (are_guards_intact and are_equal(memoryview(memory)[GUARD:-GUARD], self.elements))
+        are_guards_intact = memory[:GUARD_BYTES] == memory[-GUARD_BYTES:] == _GUARDS
+        return not (are_guards_intact and are_equal(memoryview(memory)[GUARD_BYTES:-GUARD_BYTES], self.elements))
 
     def restore(self) -> None:
         self.tensor.memory[:] = self.before
@@ -183,7 +183,7 @@ def size_of(type_: str, dims: tuple[int, ...]) -> int:
     return 0 if has_no_memory(dims) else volume_of(dims) * WIDTH[type_]
 
 
-def answer_limit(src: tuple[int, ...]) -> int:
+def max_answer_bytes(src: tuple[int, ...]) -> int:
     """Return the bytes of the largest answer that is read from another process: no right one is half as large."""
     return max(_ALWAYS_READ_BYTES, 2 * size_of("f64", src))  # no type is wider
 
@@ -226,24 +226,24 @@ def lay_out(source: TensorSpec) -> GuardedBuffer:
     if source.bits is None and volume * width >= COPY_LIMIT_BYTES and source.layout not in REPEATING:
         large = DefaultElements(source.type, source.start, volume)
     if large and source.layout == "dense":
-        memory = bytearray([MARK]) * (2 * GUARD + len(large))
+        memory = bytearray([GUARD_BYTE]) * (2 * GUARD_BYTES + len(large))
         for at in range(0, len(large), _PART_BYTES):
             part = large[at : at + _PART_BYTES]
-            memory[GUARD + at : GUARD + at + len(part)] = part
-        return GuardedBuffer(Tensor(source.type, source.dims, strides, memory, GUARD), None, large)
+            memory[GUARD_BYTES + at : GUARD_BYTES + at + len(part)] = part
+        return GuardedBuffer(Tensor(source.type, source.dims, strides, memory, GUARD_BYTES), None, large)
     flat = patterns(source)
     if source.layout == "dense" and flat.size:  # nearly all are like this
         dense = flat.tobytes()
         before = _GUARDS + dense + _GUARDS
-        return GuardedBuffer(Tensor(source.type, source.dims, strides, bytearray(before), GUARD), before, dense)
+        return GuardedBuffer(Tensor(source.type, source.dims, strides, bytearray(before), GUARD_BYTES), before, dense)
     below, above = 0, flat.nbytes - width
     if source.layout in STRIDED:
         below, above = reach_of(source.dims, strides)
-    offset = GUARD + below + {"offset": 3 * width, "offset-8": 8}.get(source.layout, 0)
+    offset = GUARD_BYTES + below + {"offset": 3 * width, "offset-8": 8}.get(source.layout, 0)
     if not flat.size:
-        memory = bytearray([MARK]) * (2 * GUARD)
-        return GuardedBuffer(Tensor(source.type, source.dims, strides, memory, GUARD), bytes(memory), b"")
-    memory = bytearray([MARK]) * (offset + above + width + GUARD)
+        memory = bytearray([GUARD_BYTE]) * (2 * GUARD_BYTES)
+        return GuardedBuffer(Tensor(source.type, source.dims, strides, memory, GUARD_BYTES), bytes(memory), b"")
+    memory = bytearray([GUARD_BYTE]) * (offset + above + width + GUARD_BYTES)
     elements: Elements = large or flat.tobytes()
     if source.layout not in STRIDED:
         memory[offset : offset + len(elements)] = elements[:]
@@ -257,8 +257,8 @@ def lay_out_shape(type_: str, dims: tuple[int, ...], values: tuple[int, ...], st
     """Lay out a shape operand in guarded memory, its entries `step` places apart; if below 0, in reverse."""
     row = np.array(values, dtype=dtype_of(type_))
     width, apart, count = row.itemsize, abs(step), row.size
-    memory = bytearray([MARK]) * (2 * GUARD + width * (apart * max(count - 1, 0) + min(count, 1)))
+    memory = bytearray([GUARD_BYTE]) * (2 * GUARD_BYTES + width * (apart * max(count - 1, 0) + min(count, 1)))
     strides = tuple(stride * step for stride in strides_of(dims, "dense", width))
-    offset = GUARD + (width * apart * max(count - 1, 0) if step < 0 else 0)
+    offset = GUARD_BYTES + (width * apart * max(count - 1, 0) if step < 0 else 0)
     np.ndarray(count, row.dtype, memory, offset, width * step)[...] = row.ravel()
     return GuardedBuffer(Tensor(type_, dims, strides, memory, offset), bytes(memory), row.tobytes())

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ..load.folders import cases_folder
 
-FILE = "quick.json"
+QUICK_FILE = "quick.json"
 QUICK = "--quick"
 """The option, and what a run with it records as its selection of rows."""
 
@@ -32,4 +32,4 @@ class QuickRows(NamedTuple):
 
 @lru_cache(1)
 def quick_rows() -> QuickRows:
-    return QuickRows(**json.loads((cases_folder() / FILE).read_text(encoding="ascii")))
+    return QuickRows(**json.loads((cases_folder() / QUICK_FILE).read_text(encoding="ascii")))

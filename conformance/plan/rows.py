@@ -12,7 +12,7 @@ from ..meaning.contract import Contract, contracts
 from ..model import INTEGERS, Case, Operation, ShapePassedAs, Spec, Suite
 from ..model.types import WIDTH, range_of
 from .facets import (
-    WITH_FUNCTION,
+    C_INTERFACE_TYPES,
     facets_of_case,
     facets_of_way,
     has_constant_nodes,
@@ -87,7 +87,7 @@ class Row(_RowFields):
         return {}
 
     @property
-    def node_id(self) -> str:
+    def pytest_id(self) -> str:
         """The name under pytest: `cases/zero.yaml::meets-infer[StaticReshape-f32]`."""
         return f"{self.case.file}::{self.id}"
 
@@ -121,7 +121,7 @@ SEED = 0
 _DRAWN = re.compile(r"drawn-([0-9]{1,18})-([0-9]{1,9})\[.*\]")
 
 
-def drawn_number(row_id: str) -> tuple[int, int] | None:
+def parse_drawn_id(row_id: str) -> tuple[int, int] | None:
     """Return the seed and the number of a drawn row; None for a row of a case that is written down."""
     match = _DRAWN.fullmatch(row_id)
     return (int(match[1]), int(match[2])) if match else None
@@ -135,7 +135,7 @@ def name_in(expression: str | None) -> str:
 def find_drawn(expression: str | None) -> tuple[int, int] | None:
     """Return the seed and the number of the drawn row that -k names, or of the case of one; None if it names none."""
     case, bracket, rest = name_in(expression).partition("[")
-    return drawn_number(f"{case}{bracket or '['}{rest or ']'}")
+    return parse_drawn_id(f"{case}{bracket or '['}{rest or ']'}")
 
 
 def explain_drawn(name: str) -> str:
@@ -229,7 +229,7 @@ def _with_type(facets: frozenset[str], type_: str) -> frozenset[str]:
 def is_expressible(case: Case, operation: Operation, shape_passed_as: ShapePassedAs, shape_type: str) -> bool:
     """Ask whether a signature has room for the call of a case."""
     static = shape_passed_as == "attribute"
-    if static and (case.inputs.get("shape") is not None or case.shape_rank > 1 or shape_type not in WITH_FUNCTION):
+    if static and (case.inputs.get("shape") is not None or case.shape_rank > 1 or shape_type not in C_INTERFACE_TYPES):
         return False
     if not static and ("shape" in case.attributes or shape_type not in WIDTH):
         return False

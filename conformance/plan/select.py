@@ -111,4 +111,4 @@ def _one(tokens: list[str], plan: Plan) -> _Parsed:
         if name not in rules:
             raise BadExpression(describe_unknown("level", name, rules))
         return (lambda row: row.case.rule in rules[name]), tokens[1:]
-    return (lambda row: word in row.node_id.lower() or word in row.case.rule), tokens[1:]
+    return (lambda row: word in row.pytest_id.lower() or word in row.case.rule), tokens[1:]

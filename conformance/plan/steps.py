@@ -24,11 +24,11 @@ SHARED_FROM_ELEMENTS = 1 << 21
 _latest: dict[TensorSpec, GuardedBuffer] = {}
 
 
-def _latest_buffer(source: TensorSpec) -> GuardedBuffer:
-    buffer = _latest.get(source)
+def _latest_buffer(src_spec: TensorSpec) -> GuardedBuffer:
+    buffer = _latest.get(src_spec)
     if buffer is None:
         _latest.clear()  # first, as two of them need twice the memory
-        buffer = _latest[source] = lay_out(source)
+        buffer = _latest[src_spec] = lay_out(src_spec)
     return buffer
 
 
@@ -53,7 +53,7 @@ class RowStep:
     """One call of a row."""
 
     graph: Graph
-    source: TensorSpec
+    src_spec: TensorSpec
     shapes: tuple[tuple[str, tuple[int, ...], tuple[int, ...]], ...]
     """Shapes that arrive with run: type, dims, values."""
     may_overwrite: bool
@@ -68,17 +68,17 @@ class RowStep:
 
     @cached_property
     def src(self) -> GuardedBuffer:
-        """src in memory, shared by all steps with the same source."""
+        """src in memory, shared by all steps with the same src_spec."""
         if self.large:
-            return lay_out(self.source)
-        if self.source.layout == "far" or volume_of(self.source.dims) >= _ONE_KEPT_FROM_ELEMENTS:
-            return _latest_buffer(self.source)
-        return (_medium_buffer if self.is_too_large_to_keep else _small_buffer)(self.source)
+            return lay_out(self.src_spec)
+        if self.src_spec.layout == "far" or volume_of(self.src_spec.dims) >= _ONE_KEPT_FROM_ELEMENTS:
+            return _latest_buffer(self.src_spec)
+        return (_medium_buffer if self.is_too_large_to_keep else _small_buffer)(self.src_spec)
 
     @cached_property
     def is_too_large_to_keep(self) -> bool:
-        far = self.source.layout == "far"
-        return self.large or far or volume_of(self.source.dims) >= _FEW_KEPT_FROM_ELEMENTS
+        far = self.src_spec.layout == "far"
+        return self.large or far or volume_of(self.src_spec.dims) >= _FEW_KEPT_FROM_ELEMENTS
 
     @cached_property
     def strided_dst(self) -> Declared | None:

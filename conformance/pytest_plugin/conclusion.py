@@ -17,7 +17,7 @@ from ..evidence.results import Evidence, Tampered
 from ..evidence.writer import Writer
 from ..isolate.backend import close_backend, open_backend, process_ends, process_notes, use_jobs
 from ..model import BAD, NOT_RUN, Adapter, Result
-from ..plan.rows import Row, drawn_number
+from ..plan.rows import Row, parse_drawn_id
 from ..run.ended_process import AFTER_HANGS
 from ..run.quiet_backend import quiet_backend, remove_places
 from ..run.row import result_without_call
@@ -132,7 +132,7 @@ class SessionConclusion:
             fewer.extend(note_fewer_calls(row, result))
             writer.row(result)
         for result in self.results.values():
-            if drawn_number(result.row):
+            if parse_drawn_id(result.row):
                 writer.row(result)
         hangs = note_after_hangs(+uncalled, self.request.limits.seconds, self.request.hangs.max_hangs)
         notes = (*self.setup.notes, *fewer, *hangs, *map(remove_places, (*drawn.notes, *process_notes(self.adapter))))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from ..plan.rows import Row, drawn_number
+from ..plan.rows import Row, parse_drawn_id
 from ..verdict.failure_kinds import MAX_KINDS_SHOWN, Failures, shown_lines
 
 _USUAL = "fE"
@@ -34,7 +34,7 @@ def write_failures(
             continue
         write(f"  {kind.title} · {kind.about}", red=True)
         for row, result in kind.members if every_row else kind.members[:1]:
-            is_drawn = drawn_number(row.id) is not None
+            is_drawn = parse_drawn_id(row.id) is not None
             write(f"      {'a drawn row failed' if is_drawn else row.case.place}: {row.id}: {result.detail}")
             for line in shown_lines(row, result, every_row):
                 write(f"        {line}")

@@ -34,7 +34,7 @@ from ..report.failure_text import format_failure, format_headline
 from ..report.row_results import RowResult
 from ..run.ended_process import AFTER_HANGS
 from ..run.quiet_backend import quiet_backend, stay_in
-from ..runner.run_suite import BackendSetup, RunRequest, check_backend, chosen_rows, load_waivers
+from ..runner.run_suite import BackendSetup, RunRequest, chosen_rows, load_waivers, set_up_backend
 from ..system.exit_codes import CommandError
 from ..system.files import lock_folder
 from ..system.groups import group_pairs
@@ -62,7 +62,7 @@ def register(config: pytest.Config) -> None:
         with quiet_backend():
             adapter = open_backend(request.backend, request.isolation, request.limits)
             try:
-                session = ConformanceSession(config, request, named, adapter, check_backend(request, adapter, waivers))
+                session = ConformanceSession(config, request, named, adapter, set_up_backend(request, adapter, waivers))
             except BaseException:
                 close_backend(adapter)
                 raise
@@ -214,7 +214,7 @@ class ConformanceSession:
             words += ["--document", document]
         if "large" in row.facets:
             words.append("--large")
-        return shlex.join([*words, row.node_id])
+        return shlex.join([*words, row.pytest_id])
 
     def skip_reason(self, row: Row, result: Result) -> str:
         """Say what of a row the backend does not claim, or why the row was not called."""

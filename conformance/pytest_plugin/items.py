@@ -52,7 +52,7 @@ class CaseFile(pytest.Collector):
 
     def collect(self) -> list[pytest.Item]:
         return [
-            CaseRow.from_parent(self, name=row.id, nodeid=row.node_id, row=row, conformance=self.conformance)
+            CaseRow.from_parent(self, name=row.id, nodeid=row.pytest_id, row=row, conformance=self.conformance)
             for row in self.rows
         ]
 

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
-from ..draw.nonce import is_fresh, plan_under_nonce
+from ..draw.nonce import is_of_nonce, plan_under_nonce
 from ..evidence.drawn import plan_of_run
 from ..evidence.results import Evidence
 from ..model import BAD, ERROR, FAIL, NOT_CLAIMED, NOT_RUN, OBSERVED, RIGHT, WAIVED, Claims, Result, Word
 from ..model.verdicts import SEVERITIES, Severity
-from ..plan.rows import Plan, drawn_number
+from ..plan.rows import Plan, parse_drawn_id
 from ..runner.repeat import answer
 from ..system.groups import group_pairs
 from ..verdict.blame import Blamed, worst_severity
@@ -166,14 +166,14 @@ def compare_runs(old: Evidence, new: Evidence, plan: Plan) -> Difference:
     asked_once = sum(left_out[row] for row in not_asked[0].keys() ^ not_asked[1].keys())
     rules = {row.id: row.case.rule for each in [*filter(None, plans)] or [plan] for row in each.rows}
     comparable = find_comparable(plan, old, new)
-    not_compared = {row for row in (*now, *was) if drawn_number(row) and row not in comparable}
+    not_compared = {row for row in (*now, *was) if parse_drawn_id(row) and row not in comparable}
     is_judged = all(plans)
     runs = [FinishedRun(plan, each, conclude_evidence(plan, each)) for each in (old, new)] if is_judged else []
     blames = [run.conclusion.blames for run in runs] or [{}, {}]
     changes: list[Change] = []
     tests = 0
     for row in dict.fromkeys((*now, *was)):
-        if is_fresh(row) and old.header.get("nonce") != new.header.get("nonce"):
+        if is_of_nonce(row) and old.header.get("nonce") != new.header.get("nonce"):
             continue  # another nonce draws other calls
         if row in not_compared or row in left_out:
             continue

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ..evidence.command import script_parts
 from ..model import ERROR, FAIL, Case, Document, Rule, Spec, Verdict
-from ..plan.rows import Row, drawn_number
+from ..plan.rows import Row, parse_drawn_id
 from ..plan.steps import StepMeaning
 from ..system.groups import group_pairs
 from ..system.text import shorten
@@ -90,7 +90,7 @@ class FailingCase(NamedTuple):
 
     @property
     def is_drawn(self) -> bool:
-        return drawn_number(self.row.id) is not None
+        return parse_drawn_id(self.row.id) is not None
 
     @property
     def is_first(self) -> bool:

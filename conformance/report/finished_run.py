@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from ..evidence.command import again_words, pytest_suite_words, row_words, run_words
+from ..evidence.command import pytest_suite_words, row_words, run_words, same_run_words
 from ..evidence.drawn import plan_of_run
 from ..evidence.results import Evidence, Target
 from ..meaning.contract import Contract, contracts
 from ..model import BAD, NOT_CLAIMED, NOT_RUN, Claims, Verdict
 from ..model.verdicts import WORDS, Label, count_failed
-from ..plan.rows import Plan, Row, drawn_number
+from ..plan.rows import Plan, Row, parse_drawn_id
 from ..system.exit_codes import VOIDS_VERDICTS
 from ..system.groups import group_pairs
 from ..system.terminal import count_noun
@@ -172,7 +172,7 @@ class FinishedRun:
         for name, document in self.plan.suite.spec.documents.items():
             if name in words:
                 verdicts[name] = min(words[name], key=WORDS.index), doubt + sentences[name]
-            elif self.claims.offers(document.operation):
+            elif self.claims.has_operation(document.operation):
                 verdicts[name] = NOT_RUN, f"{name}: not in the target of this run"
             else:
                 verdicts[name] = NOT_CLAIMED, f"{name}: {document.operation} is not claimed, and so not called"
@@ -215,9 +215,9 @@ class FinishedRun:
     def commands(self, result: RowResult) -> tuple[str, str]:
         """Return the commands that repeat a row, ready to be pasted: all of the run if it fails after other calls."""
         header, alone = self.evidence.header, row_words(result.row)
-        run = again_words(header) if result.result.needs_calls_before else [*run_words(header), *alone]
+        run = same_run_words(header) if result.result.needs_calls_before else [*run_words(header), *alone]
         drawn = ["--drawn-rows", str(header.get("drawn", {}).get("rows", 0))]
-        session = drawn if drawn_number(result.row.id) or result.result.needs_calls_before else alone
+        session = drawn if parse_drawn_id(result.row.id) or result.result.needs_calls_before else alone
         return (
             shlex.join(run),
             shlex.join(["pytest", "--adapter", self.backend, *pytest_suite_words(header), *session]),

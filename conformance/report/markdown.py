@@ -70,8 +70,8 @@ def _render_head(run: FinishedRun) -> Iterator[str]:
         yield f"{inert(shorten(run.conclusion.headline, _MAX_CHARACTERS))}\n"
     for kind, entries in islice(run.failures.items(), _MAX_KINDS):
         counts = run.count_failures(result for same in entries.values() for result in same)
-        means = f". {inert(kind.cause.fault.means)}" if kind.cause else ""
-        yield f"- {_name(kind)}, {counts}{means}"
+        advice = f". {inert(kind.cause.fault.advice)}" if kind.cause else ""
+        yield f"- {_name(kind)}, {counts}{advice}"
     yield ""
     said = tabulate_documents(run.conclusion)
     if said.rows:

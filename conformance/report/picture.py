@@ -118,8 +118,8 @@ def _read_shape(
     for k, (entry, given) in enumerate(zip(shape, contract.entries(src, shape, zero), strict=True)):
         kind: BoxKind = "illegal"
         source = length = None
-        if given.source is not None:
-            kind, source = "copied", given.source if given.source < len(dims) else None
+        if given.copied_from is not None:
+            kind, source = "copied", given.copied_from if given.copied_from < len(dims) else None
             length = None if source is None else dims[source]
         elif given.length is not None:
             kind, length = "literal", given.length

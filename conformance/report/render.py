@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import __version__
-from ..model.verdicts import COLOURS, LABELS, MARKS, TABLE
+from ..model.verdicts import APPEARANCES, COLOURS, LABELS, MARKS
 from ..system.terminal import count_noun
 from ..system.text import shorten
 from ..verdict.sentences import describe_failures
@@ -126,7 +126,7 @@ def _environment() -> Environment:
         loader=FunctionLoader(_read),
     )  # fmt: skip
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
-    environment.globals |= {"marks": MARKS, "colours": COLOURS, "labels": LABELS, "verdicts": TABLE}
+    environment.globals |= {"marks": MARKS, "colours": COLOURS, "labels": LABELS, "verdicts": APPEARANCES}
     environment.filters |= {
         "count_noun": count_noun, "shorten": shorten, "visible": visible, "counts": format_counts,
         "preformatted": keep_lines, "as_time": format_time, "failures": describe_failures, "tests": count_tests,

@@ -12,7 +12,7 @@ from typing import Any
 from ..evidence.command import suite_words
 from ..evidence.drawn import describe_drawn
 from ..evidence.folder import CERTIFICATE, PAGE, PUBLISHED, RESULTS
-from ..evidence.journal import PART
+from ..evidence.journal import UNFINISHED
 from ..evidence.results import Evidence
 from ..model import Document
 from ..system.groups import group_pairs
@@ -62,7 +62,7 @@ def render(run: FinishedRun, packed: bytes = b"", certified: bool = False) -> st
     Such a page holds no results, and links to what all published pages share. `certified`: it links a certificate, too.
     """
     brief = bool(packed)
-    evidence_file = PUBLISHED if brief else f"{RESULTS}{PART}" if run.evidence.interrupted else RESULTS
+    evidence_file = PUBLISHED if brief else f"{RESULTS}{UNFINISHED}" if run.evidence.interrupted else RESULTS
     sha256 = hashlib.sha256(packed).hexdigest() if brief else run.evidence.sha256
     facets: Facets = {}
     states = describe_documents(run)

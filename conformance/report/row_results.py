@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..model import BAD, NOT_RUN, VERDICTS, Outcome, Result, Verdict, worst
 from ..model.verdicts import count_verdicts
-from ..plan.rows import Row, drawn_number
+from ..plan.rows import Row, parse_drawn_id
 from ..run.row import result_without_call
 from ..system.terminal import count_noun
 
@@ -66,7 +66,7 @@ def count_results(rows: Iterable[RowResult]) -> dict[Verdict, int]:
 
 def describe_cases(rows: Iterable[RowResult]) -> str:
     """Count the cases of some rows; drawn rows are no cases: `2 cases and 1 drawn row`."""
-    names = {result.row.case.id: drawn_number(result.row.id) is not None for result in rows}
+    names = {result.row.case.id: parse_drawn_id(result.row.id) is not None for result in rows}
     drawn = sum(names.values())
     parts = [count_noun(len(names) - drawn, "case")] * (len(names) > drawn or not drawn)
     return " and ".join(parts + [count_noun(drawn, "drawn row")] * bool(drawn))

@@ -78,7 +78,7 @@ def describe_documents(run: FinishedRun) -> tuple[DocumentState, ...]:
     for name, (_, sentence) in run.verdict_by_document.items():
         document, standings = run.plan.suite.spec.documents[name], by_document.get(name, ())
         label = label_of(standings, run.claims, code if code in VOIDS_CERTIFICATES else CONFORMS)
-        if not standings and not run.claims.offers(document.operation):
+        if not standings and not run.claims.has_operation(document.operation):
             label = "not claimed"
         severities = count_severities(standings)
         numbers = tuple(severities.get(each, 0) for each in SEVERITIES)

@@ -49,7 +49,7 @@ def show_elements(result: RowResult) -> ShownElements | None:
     differing, dims, step = result.result.differing, result.outcome.dims, result.row.step(result.step)
     if differing is None or dims is None or min(dims, default=1) < 1 or volume_of(dims) > MAX_ELEMENTS:
         return None
-    type_ = step.source.type
+    type_ = step.src_spec.type
     want = np.frombuffer(step.src.elements[:], f"<u{WIDTH[type_]}")
     step.free_memory()
     if want.size != volume_of(dims):

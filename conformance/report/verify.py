@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .. import report
-from ..draw.nonce import is_fresh
+from ..draw.nonce import is_of_nonce
 from ..evidence.drawn import plan_of_run
 from ..evidence.folder import CERTIFICATE, PAGE, PUBLISHED, REPORTS, RESULTS, find_published_results, find_results
 from ..evidence.results import (
@@ -22,12 +22,12 @@ from ..evidence.results import (
     is_packed,
     pack,
     parse,
-    part_of,
     read_content,
     refuse_incomplete,
+    unfinished_path,
 )
 from ..model import Result
-from ..plan.rows import Plan, drawn_number
+from ..plan.rows import Plan, parse_drawn_id
 from ..system.exit_codes import VOIDS_CERTIFICATES, CommandError
 from ..system.files import read_bytes
 from ..system.terminal import count_noun
@@ -86,7 +86,7 @@ class OtherSuite(CommandError):
     def __init__(self, path: Path, evidence: Evidence, plan: Plan) -> None:
         self.suite: Mapping[str, Any] = evidence.header["suite"]
         rows = (result.row for result in evidence.results)
-        theirs = {row.partition("[")[0] for row in rows if not is_fresh(row) and drawn_number(row) is None}
+        theirs = {row.partition("[")[0] for row in rows if not is_of_nonce(row) and parse_drawn_id(row) is None}
         self.added = sum(case not in theirs for case in plan.suite.cases)
         """Cases of this suite that the evidence does not have."""
         self.missing = len(theirs - plan.suite.cases.keys())
@@ -138,7 +138,7 @@ def verify_report(path: Path, plan: Plan) -> Verification:
 
 def read_folder(folder: Path) -> FolderContent | None:
     """Read the results in a folder and find its reports; None if there is only a page."""
-    found = find_results(folder) or [part for part in [part_of(folder / RESULTS)] if part.exists()]
+    found = find_results(folder) or [part for part in [unfinished_path(folder / RESULTS)] if part.exists()]
     if len(found) > 1:
         raise InvalidEvidence(f"{folder}: holds both {found[0].name} and {found[1].name}; name the one that is meant")
     if not found:

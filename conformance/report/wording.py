@@ -73,13 +73,13 @@ def format_answer(result: RowResult, generic: bool = False, with_message: bool =
 
 
 def format_lines(rule: Rule, document: str) -> str:
-    """Write the lines of a document that state a rule; or its standing there, with the lines that it is about."""
-    standing = rule.standing(document)
+    """Write the lines of a document that state a rule; or how it treats the rule, with the lines that it is about."""
+    treatment = rule.treatment_in(document)
     numbers = list(dict.fromkeys(str(pointer.line) for pointer in rule.pointers_in(document)))
     lines = f"line{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}" if numbers else ""
-    if lines and standing.startswith("stated"):
-        return lines + standing.removeprefix("stated")
-    return f"{standing}, near {lines}" if lines else standing
+    if lines and treatment.startswith("stated"):
+        return lines + treatment.removeprefix("stated")
+    return f"{treatment}, near {lines}" if lines else treatment
 
 
 def format_blames(blames: Mapping[str, Blamed], rules: Mapping[str, Rule] | None = None) -> str:

@@ -29,10 +29,10 @@ from ..model.types import WIDTH, dtype_of, name_of
 from ..plan.memory import (
     COPY_LIMIT_BYTES,
     GuardedBuffer,
-    answer_limit,
     are_equal,
     dims_error,
     has_no_memory,
+    max_answer_bytes,
     size_of,
     view_of,
 )
@@ -170,7 +170,7 @@ def _answer_outcome(answer: Any, src: GuardedBuffer) -> Outcome:
     dims = dims_of_answer(answer)
     if why := dims_error(dims):
         return Outcome("error", message=f"run returned a Tensor of {why}")
-    if size_of(type_, dims) > answer_limit(src.tensor.dims):
+    if size_of(type_, dims) > max_answer_bytes(src.tensor.dims):
         raise AnswerNotRead(type_, dims)
     elements: Elements = elements_of(answer)
     shares = shares_src(answer, src)

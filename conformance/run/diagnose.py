@@ -11,7 +11,7 @@ import numpy as np
 from ..model import STRIDED, Declared, DifferingElements, Elements, Meaning, Outcome
 from ..model.types import WIDTH, dtype_of
 from ..plan.contents import Words
-from ..plan.memory import GUARD, MARK, TensorSpec, are_equal, lay_out, view_of, volume_of
+from ..plan.memory import GUARD_BYTE, GUARD_BYTES, TensorSpec, are_equal, lay_out, view_of, volume_of
 
 Conversion = Callable[[Words], Words]
 """What patterns become on the way to another type and back."""
@@ -42,7 +42,7 @@ _MANY_VALUES = 9
 class ExpectedAnswer(NamedTuple):
     """The elements that are due, and by what a wrong answer shows how it came about."""
 
-    source: TensorSpec
+    src_spec: TensorSpec
     elements: Elements
     earlier: Sequence[Elements] = ()
     """The answers to steps before."""
@@ -80,10 +80,10 @@ def diagnose(outcome: Outcome, meaning: Meaning, expected: ExpectedAnswer) -> Di
     Without data, as evidence holds it, its elements are wrong.
     """
     assert outcome.dims is not None
-    source = expected.source
-    if outcome.type != source.type:
-        return Diagnosis("wrong type", f"answered {outcome.type}, src is {source.type}")
-    wrong = wrong_dims(outcome.dims, meaning, source.dims)
+    src_spec = expected.src_spec
+    if outcome.type != src_spec.type:
+        return Diagnosis("wrong type", f"answered {outcome.type}, src is {src_spec.type}")
+    wrong = wrong_dims(outcome.dims, meaning, src_spec.dims)
     if wrong:
         return wrong
     if outcome.data is None:
@@ -115,18 +115,18 @@ def wrong_dims(got: tuple[int, ...], meaning: Meaning, src: tuple[int, ...]) -> 
 
 def diagnose_elements(expected: ExpectedAnswer, dims: tuple[int, ...], got: Elements) -> Diagnosis:
     """Name the way in which the elements differ."""
-    source, want = expected.source, expected.elements
+    src_spec, want = expected.src_spec, expected.elements
     if len(got) < len(want):
         return Diagnosis("truncated", f"{len(got)} bytes of {len(want)}")
     if len(got) > len(want):
         return Diagnosis("too many elements", f"{len(got)} bytes for {len(want)}")
-    kind = np.dtype(f"<u{WIDTH[source.type]}")
+    kind = np.dtype(f"<u{WIDTH[src_spec.type]}")
     right, wrong = np.frombuffer(want[:], kind), np.frombuffer(got[:], kind)
     if any(old and are_equal(got, old) for old in expected.earlier):
         name = STALE
     else:
-        name = _find_move(expected, dims, right, wrong) or name_changes(source.type, right, wrong)
-    first, digits = _first_places(right, wrong, _MAX_PLACES_NAMED), 2 * WIDTH[source.type]
+        name = _find_move(expected, dims, right, wrong) or name_changes(src_spec.type, right, wrong)
+    first, digits = _first_places(right, wrong, _MAX_PLACES_NAMED), 2 * WIDTH[src_spec.type]
     due, came = (tuple(f"{int(bits):0{digits}x}" for bits in each[first]) for each in (right, wrong))
     differing = DifferingElements(int(np.count_nonzero(right != wrong)), tuple(map(int, first)), came)
     where = f"{differing.number} of {right.size} elements differ, first at {first[0]} in row-major order"
@@ -175,16 +175,16 @@ def _are_flushed(type_: str, want: Words, got: Words) -> bool:
 
 
 def _find_move(expected: ExpectedAnswer, dims: tuple[int, ...], want: Words, got: Words) -> str | None:
-    source = expected.source
-    if _are_equal_values(source.type, want, got) or _are_flushed(source.type, want, got):
+    src_spec = expected.src_spec
+    if _are_equal_values(src_spec.type, want, got) or _are_flushed(src_spec.type, want, got):
         return None
-    if read := _find_wrong_read(source, want, got):
+    if read := _find_wrong_read(src_spec, want, got):
         return read
     if expected.dst and _is_dense_dst(expected.dst, want, got):
         return "strides of dst ignored"
     if np.array_equal(got, want.view(want.dtype.newbyteorder())):
         return "bytes of each element reversed"  # of every pattern in turn, that is a transposition, too
-    if _is_in_columns(source.dims, dims, want, got):
+    if _is_in_columns(src_spec.dims, dims, want, got):
         return "column-major order"
     if not got.any() and want.any():
         return "all zero"
@@ -196,7 +196,7 @@ def _find_move(expected: ExpectedAnswer, dims: tuple[int, ...], want: Words, got
         return "same elements in another order"
     if want.size > 2 and (np.array_equal(got[1:], want[:-1]) or np.array_equal(got[:-1], want[1:])):
         return "shifted by one element"
-    if source.bits is None and 4 * want.size < 1 << min(16, 8 * want.itemsize):  # few words are elements
+    if src_spec.bits is None and 4 * want.size < 1 << min(16, 8 * want.itemsize):  # few words are elements
         moved = np.isin(got, want)
         if np.any(moved & (got != want)) and np.all(moved | (got == 0)):
             return "elements in the wrong places" + ("" if moved.all() else ", others lost")
@@ -208,13 +208,13 @@ def _find_move(expected: ExpectedAnswer, dims: tuple[int, ...], want: Words, got
     return None
 
 
-def _find_wrong_read(source: TensorSpec, want: Words, got: Words) -> str | None:
+def _find_wrong_read(src_spec: TensorSpec, want: Words, got: Words) -> str | None:
     """Name the way in which memory was read at other places than those of src."""
-    if source.layout != "dense" and _as_if_dense(source, got):
-        return "strides ignored" if source.layout in STRIDED else "offset ignored"
-    mark = np.frombuffer(bytes([MARK]) * want.itemsize, want.dtype)
+    if src_spec.layout != "dense" and _as_if_dense(src_spec, got):
+        return "strides ignored" if src_spec.layout in STRIDED else "offset ignored"
+    mark = np.frombuffer(bytes([GUARD_BYTE]) * want.itemsize, want.dtype)
     if want.itemsize > 1 and np.any(got == mark) and not np.any(want == mark):
-        return "offset ignored" if _as_if_without_offset(source, got) else "memory around src read"
+        return "offset ignored" if _as_if_without_offset(src_spec, got) else "memory around src read"
     return None
 
 
@@ -228,17 +228,17 @@ def _is_in_columns(src: tuple[int, ...], dst: tuple[int, ...], want: Words, got:
     return any(np.array_equal(got, order) for order in orders)
 
 
-def _as_if_dense(source: TensorSpec, got: Words) -> bool:
+def _as_if_dense(src_spec: TensorSpec, got: Words) -> bool:
     """Ask whether the answer is the memory of src, read as if src had no strides or no offset."""
-    buffer = lay_out(source)  # the memory as it was; rare, so made again
-    starts = {buffer.tensor.offset, GUARD}  # the first element, and the lowest one
-    rows = (buffer.before[at : at + got.size * WIDTH[source.type]] for at in starts)
+    buffer = lay_out(src_spec)  # the memory as it was; rare, so made again
+    starts = {buffer.tensor.offset, GUARD_BYTES}  # the first element, and the lowest one
+    rows = (buffer.before[at : at + got.size * WIDTH[src_spec.type]] for at in starts)
     return any(row == got.tobytes() for row in rows)
 
 
-def _as_if_without_offset(source: TensorSpec, got: Words) -> bool:
+def _as_if_without_offset(src_spec: TensorSpec, got: Words) -> bool:
     """Ask whether the answer is the memory of src, read from its first byte at the strides of src."""
-    buffer = lay_out(source)
+    buffer = lay_out(src_spec)
     tensor = buffer.tensor
     if any(step < 0 for step in tensor.strides):
         return False

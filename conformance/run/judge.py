@@ -32,7 +32,7 @@ COLUMNS: tuple[Column, ...] = ("legal", "illegal", "unspecified", "capacity", "n
 Cell = tuple[Verdict, str] | None
 """A verdict and its diagnosis in a word; None: the tensor is to be compared first."""
 
-TABLE: dict[OutcomeKind, dict[Column, Cell]] = {
+OUTCOME_VERDICTS: dict[OutcomeKind, dict[Column, Cell]] = {
     "tensor": {
         "legal": None, "illegal": (FAIL, "answered an illegal call"), "unspecified": None, "capacity": None,
         "no room": (OBSERVED, ""),
@@ -70,7 +70,7 @@ def judge_step(
     step: RowStep, outcome: Outcome, unclaimed: Collection[str], earlier: Sequence[Elements] = ()
 ) -> dict[str, Judgement]:
     """Return the judgement on a step in each document; `earlier` are the answers to steps before it."""
-    expected = ExpectedAnswer(step.source, step.src.elements, earlier, step.strided_dst)
+    expected = ExpectedAnswer(step.src_spec, step.src.elements, earlier, step.strided_dst)
     judgements: dict[str, Judgement] = {}
     for meaning, documents in step.meanings:
         judgement = judge(outcome, meaning, expected, unclaimed)
@@ -84,9 +84,9 @@ def judge(outcome: Outcome, meaning: Meaning, expected: ExpectedAnswer, unclaime
     if outcome.side_effects:
         did = ", ".join(outcome.side_effects)
         return Judgement(FAIL, Diagnosis(outcome.side_effects[0], f"the call did more than answer: {did}"))
-    if unclaimed and _shows_nothing(outcome, expected.source, unclaimed):
+    if unclaimed and _shows_nothing(outcome, expected.src_spec, unclaimed):
         return _NOT_CLAIMED
-    cell = TABLE[outcome.kind][_column(meaning)]
+    cell = OUTCOME_VERDICTS[outcome.kind][_column(meaning)]
     if cell is not None:
         verdict, word = cell
         if verdict not in BAD:
@@ -99,10 +99,10 @@ def judge(outcome: Outcome, meaning: Meaning, expected: ExpectedAnswer, unclaime
     return _PASS if meaning.kind == "legal" else _OBSERVED
 
 
-def _shows_nothing(outcome: Outcome, source: TensorSpec, unclaimed: Collection[str]) -> bool:
+def _shows_nothing(outcome: Outcome, src_spec: TensorSpec, unclaimed: Collection[str]) -> bool:
     """Ask whether an outcome counts for nothing if the call has facets that are not claimed."""
     if outcome.kind == "tensor":
-        return outcome.type != source.type or f"type:{source.type}" in unclaimed
+        return outcome.type != src_spec.type or f"type:{src_spec.type}" in unclaimed
     return outcome.kind in NEUTRAL
 
 

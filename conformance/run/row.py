@@ -8,7 +8,7 @@ from time import monotonic, perf_counter, sleep
 from typing import Any, Protocol, cast
 
 from ..model import (
-    IDLE,
+    NOT_CALLED,
     NOT_CLAIMED,
     NOT_RUN,
     Adapter,
@@ -24,7 +24,7 @@ from ..model import (
     fails,
     worst,
 )
-from ..plan.memory import are_equal, digest_of
+from ..plan.memory import are_equal, digest_of_elements
 from ..plan.rows import Row
 from ..plan.steps import RowStep
 from .call import arguments_of, attempt, call_often, call_outcome, elements_of, make_call
@@ -49,7 +49,7 @@ def run_rows(
     claims = claims or adapter.claims
     previous: Result | None = None
     for row in rows:
-        if not claims.offers(row.operation):
+        if not claims.has_operation(row.operation):
             yield result_without_call(row, NOT_CLAIMED)
             continue
         if hangs is not None and hangs.is_enough(row):
@@ -64,7 +64,7 @@ def run_rows(
 
 
 def result_without_call(row: Row, verdict: Verdict) -> Result:
-    return Result(row.id, dict.fromkeys(row.documents, verdict), IDLE)
+    return Result(row.id, dict.fromkeys(row.documents, verdict), NOT_CALLED)
 
 
 def run_row(
@@ -134,7 +134,7 @@ def _result_of(
 def _digest_of(step: RowStep, outcome: Outcome) -> str | None:
     if outcome.data is None:
         return None
-    return step.src.digest if outcome.data is step.src.elements else digest_of(outcome.data)
+    return step.src.digest if outcome.data is step.src.elements else digest_of_elements(outcome.data)
 
 
 # ── calling ───────────────────────────────────────────────────────────────────────────────────────
@@ -187,7 +187,7 @@ def _calls(row: Row, adapter: Adapter) -> Iterator[tuple[Outcome, Any]]:
             sleep(row.case.pause_ms / 1000)
         outcome, answer = make_call(adapter, step, None if step.new_program else programs)
         if row.case.times > 1 and not fails(each.verdict for each in judge_step(step, outcome, ()).values()):
-            outcome, answer = _call_again(adapter, step, programs, outcome, row.case.times)
+            outcome, answer = _repeat_call(adapter, step, programs, outcome, row.case.times)
         if outcome.ends_process:
             programs.clear()
         if len(programs) > _MAX_PROGRAMS_KEPT:
@@ -211,7 +211,7 @@ class RunsOften(Protocol):
     def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool, often: tuple[int, float]) -> Tensor: ...
 
 
-def _call_again(
+def _repeat_call(
     adapter: Adapter, step: RowStep, programs: dict[Graph, Program], first: Outcome, times: int
 ) -> tuple[Outcome, Any]:
     """Call a step until it was called `times`, the time is over or an outcome is not `first`; return the last call."""

@@ -13,7 +13,7 @@ from ..evidence.results import Evidence
 from ..evidence.subject import Subject
 from ..isolate.backend import isolation_of, note_opened_files, run_in_isolation, use_backend
 from ..model import Claims, Identity, Result
-from ..plan.rows import Plan, Row, drawn_number
+from ..plan.rows import Plan, Row, parse_drawn_id
 from ..system.progress import track
 from ..verdict.drawn_calls import draw_calls, failure_key
 from .run_suite import read_subject_of
@@ -66,7 +66,7 @@ def _refuse_another(identity: Identity, claims: Claims, evidence: Evidence, back
 
 
 def _differences(before: Mapping[str, Result], every: Mapping[str, Row], again: Iterator[Result]) -> Iterator[str]:
-    kinds = {failure_key(row, before[id_]) for id_, row in every.items() if drawn_number(id_) and id_ in before}
+    kinds = {failure_key(row, before[id_]) for id_, row in every.items() if parse_drawn_id(id_) and id_ in before}
     for now in again:
         was, row = before.get(now.row), every[now.row]
         if was is None:  # a drawn row that did not fail, or not as the first of its kind

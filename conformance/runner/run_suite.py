@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ..adapter import CannotStart, digest_of_adapter, resolve_claims
 from ..evidence.command import limits_of
 from ..evidence.folder import RESULTS, remove_reports
-from ..evidence.results import Evidence, InvalidEvidence, Tampered, Target, header_of, part_of, salvage
+from ..evidence.results import Evidence, InvalidEvidence, Tampered, Target, header_of, salvage, unfinished_path
 from ..evidence.subject import NO_SUBJECT, Subject, read_subject
 from ..evidence.writer import Writer
 from ..isolate.backend import (
@@ -34,7 +34,7 @@ from ..isolate.backend import (
 from ..isolate.process.launch import DEFAULT_LIMITS, ProcessLimits
 from ..model import BAD, NOT_RUN, Adapter, Claims, Result
 from ..plan.quick import quick_rows
-from ..plan.rows import Plan, Row, drawn_number, has_many_elements
+from ..plan.rows import Plan, Row, has_many_elements, parse_drawn_id
 from ..run.ended_process import AFTER_HANGS, DEFAULT_HANGS, HangPolicy
 from ..run.quiet_backend import quiet_backend, remove_places, stay_in
 from ..run.row import result_without_call
@@ -44,7 +44,7 @@ from ..verdict import waive
 from ..verdict.blame import Blamer
 from ..verdict.rejudge import refuse_contradictions
 from ..verdict.sentences import note_fewer_calls
-from ..verdict.standing import in_target, judged_documents
+from ..verdict.standing import counted_documents, in_target
 from . import planted_backends
 from .drawn_run import DrawnRun
 from .fresh_calls import FreshCalls
@@ -106,7 +106,7 @@ def run_suite(
     with quiet_backend() as notes, note_opened_files() if request.with_subject else nullcontext() as opened:
         with use_backend(request.backend, request.isolation, request.limits, opened) as adapter:
             stay_in(here, notes)
-            setup = check_backend(request, adapter, waivers)
+            setup = set_up_backend(request, adapter, waivers)
             claims, header = setup.claims, setup.header
             folder = out(header) if out else None
             path = folder and folder / RESULTS
@@ -133,11 +133,11 @@ def run_suite(
                     uncalled[row.case.id] += result.detail == AFTER_HANGS
                     judged = setup.apply_waivers(row, result)
                     writer.row(judged)
-                    counted = judged_documents(row, request.target, claims)
+                    counted = counted_documents(row, request.target, claims)
                     failed += any(judged.verdicts.get(document) in BAD for document in counted)
                 ran += is_run
                 tick(ran + (drawn.not_called if drawn else 0), failed)
-                written += drawn_number(row.id) is None
+                written += parse_drawn_id(row.id) is None
                 if failed == request.maxfail:
                     break
             in_order.close()
@@ -187,7 +187,8 @@ class BackendSetup:
     def waive_call(self, row: Row) -> Result | None:
         """Return the result of a claimed row that a waiver keeps from being called; None if the row is called."""
         if result := waive.waive_call(row, self.header):  # first, as few rows have one
-            return result if self.claims.offers(row.operation) and not self.claims.find_unclaimed(row.facets) else None
+            is_claimed = self.claims.has_operation(row.operation) and not self.claims.find_unclaimed(row.facets)
+            return result if is_claimed else None
         return None
 
     def apply_waivers(self, row: Row, result: Result) -> Result:
@@ -199,7 +200,7 @@ def load_waivers(request: RunRequest) -> list[waive.Waiver]:
     return waive.load_all(request.waivers, request.plan)
 
 
-def check_backend(request: RunRequest, adapter: Adapter, waivers: Sequence[waive.Waiver]) -> BackendSetup:
+def set_up_backend(request: RunRequest, adapter: Adapter, waivers: Sequence[waive.Waiver]) -> BackendSetup:
     """Compare the backend's claims with those that are pinned, choose its waivers and make the header.
 
     Raises CannotStart if the claims differ, or Malformed if a waiver cannot be compared with its version.
@@ -234,11 +235,11 @@ def note_after_hangs(uncalled: Counter[str], seconds: float, max_hangs: int) -> 
 
 def _resume(plan: Plan, path: Path, header: Mapping[str, Any]) -> list[Result]:
     """Return the results of an interrupted run, without drawn rows, which are called again."""
-    done = [result for result in salvage(path, header) if drawn_number(result.row) is None]
+    done = [result for result in salvage(path, header) if parse_drawn_id(result.row) is None]
     for row, result in zip_longest(rows_in_order(plan), done):
         if result is not None and (row is None or row.id != result.row):
             raise InvalidEvidence(f"{path}: the row {result.row} is not where the suite has it; begin a new run")
-    refuse_contradictions(plan, done, header, part_of(path))
+    refuse_contradictions(plan, done, header, unfinished_path(path))
     return done
 
 

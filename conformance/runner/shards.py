@@ -10,7 +10,7 @@ from ..evidence.journal import find_difference
 from ..evidence.machine import join_environments, shared_part
 from ..evidence.results import DrawnCounts, Evidence, InvalidEvidence
 from ..model import NOT_RUN, Result
-from ..plan.rows import drawn_number
+from ..plan.rows import parse_drawn_id
 
 
 class MergedRun(NamedTuple):
@@ -100,9 +100,9 @@ def _join(paths: Sequence[Path], parts: Sequence[Evidence]) -> list[Result]:
     """Take each row from the shard that ran it, and the drawn rows that failed from all."""
     joined: dict[str, Result] = {}
     # each shard has every written row, mostly as not run, but only those drawn rows that failed in it
-    drawn = [result for part in parts for result in part.results if drawn_number(result.row) is not None]
+    drawn = [result for part in parts for result in part.results if parse_drawn_id(result.row) is not None]
     for path, part in zip(paths, parts, strict=True):
-        results = [result for result in part.results if drawn_number(result.row) is None]
+        results = [result for result in part.results if parse_drawn_id(result.row) is None]
         if joined and list(joined) != [result.row for result in results]:
             raise InvalidEvidence(f"{path}: its rows are not those of {paths[0]}")
         for result in results:

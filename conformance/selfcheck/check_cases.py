@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..load.cases import LOCK, SUITES_LOCK, read_lock
-from ..load.folders import cases_folder, digest_of, find_folders, layers, spec_folder
+from ..load.folders import cases_folder, digest_of_folders, find_folders, layers, spec_folder
 from ..meaning.contract import Contract, contracts
 from ..model import RIGHT, Adapter, Case, ExpectedResult, Meaning, Outcome, Place, Problem, Rule, Spec, Step, Suite
 from ..model.types import WIDTH
@@ -55,7 +55,7 @@ def part_to_check(plan: Plan) -> Plan:
     The bundled cases are checked before a release, and cases beside them change nothing in them.
     """
     suite = plan.suite
-    if not suite.added or not suite.whole or suite.spec.digest != digest_of([spec_folder()]):
+    if not suite.added or not suite.whole or suite.spec.digest != digest_of_folders([spec_folder()]):
         return plan
     return replace(plan, rows=tuple(row for row in plan.rows if row.case.id in suite.added))
 
@@ -119,7 +119,7 @@ def reference_problems(plan: Plan, reference: Adapter) -> Iterator[Problem]:
     """
     added = plan.suite.spec.added
     for row in track("calling the reference", plan.rows, len(plan.rows)):
-        if "large" in row.facets or not reference.claims.offers(row.operation):
+        if "large" in row.facets or not reference.claims.has_operation(row.operation):
             continue  # the reference knows the bundled operations only
         if added and plan.suite.whole and row.case.id not in plan.suite.added:
             continue
@@ -230,7 +230,7 @@ def _dims_of_sources(row: Row) -> tuple[tuple[int, ...], ...]:
 
 def _call(step: RowStep) -> object:
     return (
-        step.graph, step.source._replace(start=0), step.shapes, step.shape_step, step.one_shape_memory,
+        step.graph, step.src_spec._replace(start=0), step.shapes, step.shape_step, step.one_shape_memory,
         step.may_overwrite, step.new_program,
     )  # fmt: skip
 

@@ -11,12 +11,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ..draw.calls import DrawnCall
-from ..draw.combinations import FILE, read_combinations
+from ..draw.combinations import COMBINATIONS_FILE, read_combinations
 from ..draw.factors import Design, Factors, Group, Meetings, Values, factors_of_call
 from ..meaning.contract import Contract, contracts, documents_by_contract
 from ..model import Case, Kind, Place, Problem, Suite
 
-_PLACE = Place(f"cases/{FILE}", 1)
+_PLACE = Place(f"cases/{COMBINATIONS_FILE}", 1)
 _MAX_RANK, _MAX_ELEMENTS, _MAX_LENGTH = 12, 1 << 17, (1 << 31) - 1
 """Limits of the calls of combinations. A shape that arrives as s32 has no longer entries."""
 _MAX_NAMED = 4

@@ -24,9 +24,9 @@ _SRC, _SHAPE = (0, 1, 2, 3, 4, 6), (-2, -1, 0, 1, 2, 3, 4, 6, 12)
 _MAX_TRIED = 1000
 """The most calls that are tried for one run."""
 
-Answer = tuple[str, Any, tuple[str, ...]]
+Decision = tuple[str, Any, tuple[str, ...]]
 """The kind of a call, dst, and the rules that decide it, if the side names any."""
-Side = Callable[[Sequence[Any], Sequence[Any], bool], Answer]
+Side = Callable[[Sequence[Any], Sequence[Any], bool], Decision]
 """(src, shape, special_zero) → an answer."""
 
 
@@ -60,7 +60,7 @@ def side_of(contract: Contract) -> Side:
 def side_with_capacities(contract: Contract) -> Side:
     """Return the side of a contract with one more kind: legal calls that a backend may reject."""
 
-    def side(*call: Any) -> Answer:
+    def side(*call: Any) -> Decision:
         kind, dst, rules = contract.meaning(*call)[:3]
         return ("legal past a capacity" if kind == "legal" and rules else kind), dst, rules
 
@@ -68,7 +68,7 @@ def side_with_capacities(contract: Contract) -> Side:
 
 
 def side_of_reference(decide: Callable[..., Any], zero_may_meet_infer: bool) -> Side:
-    def side(src: Sequence[Any], shape: Sequence[Any], flag: bool) -> Answer:
+    def side(src: Sequence[Any], shape: Sequence[Any], flag: bool) -> Decision:
         dst, rule = decide(tuple(src), tuple(shape), flag, zero_may_meet_infer)
         if dst is None:
             return "illegal", None, (rule,)
@@ -117,7 +117,7 @@ def named_call(length: Callable[[str, float], Any], rank: int, entries: int) -> 
     return [0 if n == 0 else n for n in src], [-1 if d == -1 else 0 if d == 0 else d for d in shape]
 
 
-def _written(kind: str, dst: Any, rules: tuple[str, ...]) -> Answer:
+def _written(kind: str, dst: Any, rules: tuple[str, ...]) -> Decision:
     return kind, dst and tuple(map(text_of, dst)), rules
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from ..draw.rows import Drawn, RowDrawer, count_drawn_rows
 from ..load.cases import SUITES_LOCK, read_lock
 from ..model import Case, Claims, Place
-from ..plan.rows import SEED, Plan, drawn_number
+from ..plan.rows import SEED, Plan, parse_drawn_id
 from ..system.files import replace_text
 
 
@@ -34,7 +34,7 @@ def digest_rows(plan: Plan) -> str:
             for each in row.meanings(number)
         ]
         # evidence holds the first drawn row of each kind of failure, and its rule is part of the kind
-        rule = case.rule if drawn_number(row.id) else ""
+        rule = case.rule if parse_drawn_id(row.id) else ""
         total.update(repr((row.id, calls[case.id], row.has_listed_type, sorted(row.facets), rule, due)).encode())
         row.free_steps()
     return total.hexdigest()

@@ -182,7 +182,7 @@ def _compare_standings(spec: Spec) -> tuple[list[RuleStandings], list[RuleStandi
     First are those about a 0 in shape, as most readers come for these.
     """
     lines: list[RuleStandings] = [
-        (rule, {name: rule.standing(name) for name in spec.documents}) for rule in spec.rules.values()
+        (rule, {name: rule.treatment_in(name) for name in spec.documents}) for rule in spec.rules.values()
     ]
     lines.sort(key=lambda line: not line[0].id.startswith("zero-"))
     differing = [line for line in lines if len(set(line[1].values())) > 1]

@@ -169,7 +169,7 @@ def _answers_special_zero(run: FinishedRun) -> str:
 
 def _find_met(claims: Claims, special_zero: str) -> Iterator[str]:
     yield from ["own"] * (special_zero == "own")
-    yield from filter(claims.offers_type, ("bf16", "f16"))
+    yield from filter(claims.has_type, ("bf16", "f16"))
     yield from ["runtime"] * (not claims.excludes(RUNTIME_SHAPE))
 
 

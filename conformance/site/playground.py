@@ -105,12 +105,12 @@ def _describe(spec: Spec, document: Document) -> dict[str, Any]:
 
 
 def _clause(rule: Rule, document: str) -> dict[str, Any]:
-    """Return the standing of a rule in a document, the lines that state it, and the reason where none does."""
-    standing = rule.standing(document)
+    """Return how a document treats a rule, the lines that state it, and the reason where none does."""
+    treatment = rule.treatment_in(document)
     return {
-        "standing": standing,
+        "standing": treatment,
         "lines": [[each.line, each.words] for each in rule.pointers_in(document)],
-        "why": rule.reason_in(document) if standing == "our ruling" else None,
+        "why": rule.reason_in(document) if treatment == "our ruling" else None,
         "finding": rule.as_read.get(rule.source_of(document)),
     }
 

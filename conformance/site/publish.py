@@ -14,7 +14,7 @@ from ..certificate.check import Certificate, Trust
 from ..certificate.signature import signature_of
 from ..certificate.statement import AUDIT, CHALLENGE, COMMITMENT, STATEMENT
 from ..evidence.drawn import plan_of_run
-from ..evidence.folder import PAGE, PUBLISHED, explain_bad_name, find_published_results, find_results, name_of
+from ..evidence.folder import PAGE, PUBLISHED, explain_bad_name, find_published_results, find_results, name_of_folder
 from ..evidence.results import Evidence, InvalidEvidence, pack, parse, read, read_content
 from ..model import NOT_CLAIMED, NOT_RUN
 from ..plan.rows import Plan
@@ -70,7 +70,7 @@ def prepare(results: Path, plan: Plan, reports: Path, trust: Trust, pages: bool 
     data = read_content(results) if certificate is None else certificate.content.lines
     evidence = parse(data, results) if certificate is None else certificate.evidence
     run = _judge(evidence, certificate, plan, results)
-    name = name_of(evidence.header["backend"]["name"], str(evidence.header["backend"]["version"]))
+    name = name_of_folder(evidence.header["backend"]["name"], str(evidence.header["backend"]["version"]))
     if not name or name in (Path(SPECIFICATION).parts[0], FOLDER, ASSETS):
         raise InvalidEvidence(
             f"{results}: the backend is called {quote_json(evidence.header['backend']['name'])}, which names no folder"

@@ -84,8 +84,8 @@ def list_variants(
 
 
 def is_too_large(domain: Domain) -> bool:
-    longest = max(domain.longest, domain.highest, -domain.lowest, 1)
-    return bool(longest ** max(domain.ranks, domain.entries, 1) >= _MAX_PRODUCT)
+    longest = max(domain.max_length, domain.highest, -domain.lowest, 1)
+    return bool(longest ** max(domain.max_rank, domain.max_entries, 1) >= _MAX_PRODUCT)
 
 
 def list_lengths(first: int, count: int, rank: int, lowest: int, highest: int) -> tuple[Lengths, ...]:
@@ -97,9 +97,9 @@ def list_lengths(first: int, count: int, rank: int, lowest: int, highest: int) -
 
 def blocks_of(domain: Domain) -> Iterator[Block]:
     """Yield the blocks of a domain, fewer dimensions first; together they hold each call once."""
-    pairs = [(rank, entries) for rank in range(domain.ranks + 1) for entries in range(domain.entries + 1)]
+    pairs = [(rank, entries) for rank in range(domain.max_rank + 1) for entries in range(domain.max_entries + 1)]
     for rank, entries in sorted(pairs, key=lambda pair: (sum(pair), pair)):
-        srcs, shapes = (domain.longest + 1) ** rank, (domain.highest - domain.lowest + 1) ** entries
+        srcs, shapes = (domain.max_length + 1) ** rank, (domain.highest - domain.lowest + 1) ** entries
         for first_shape in range(0, shapes, _MAX_SHAPES):
             width = min(_MAX_SHAPES, shapes - first_shape)
             step = max(1, _CALLS_OF_BLOCK // (2 * width))

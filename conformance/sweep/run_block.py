@@ -24,7 +24,7 @@ from ..run.row import judge_row
 from ..shrink.write_case import case_of_call, case_text, rule_against
 from ..system.text import format_call
 from .blocks import Block, CallVariant, SweepRequest, list_lengths
-from .calls import JUDGE, NO_SHAPE, ShapeArguments, Want, call_each, lay_out_shapes, nodes_of
+from .calls import JUDGE, NO_SHAPE, ShapeArguments, Want, call_each, lay_out_shapes, nodes_of_calls
 from .context import BackendLost, SweepContext, context_of
 from .tally import FailedCalls, Tally
 
@@ -68,7 +68,7 @@ class BlockRun:
     def __init__(self, context: SweepContext, block: Block) -> None:
         self.context, self.block = context, block
         domain = context.request.domain
-        self.srcs = list_lengths(block.first_src, block.srcs, block.rank, 0, domain.longest)
+        self.srcs = list_lengths(block.first_src, block.srcs, block.rank, 0, domain.max_length)
         self.shapes = list_lengths(block.first_shape, block.shapes, block.entries, domain.lowest, domain.highest)
         self._meanings: dict[str, Counter[str]] = {}
         self._verdicts: dict[str, Counter[str]] = {}
@@ -110,7 +110,7 @@ class BlockRun:
                 self._verdicts.setdefault(document, Counter()).update(counts)
 
     def _call(self, way: CallVariant, wants: list[list[Want]]) -> None:
-        nodes = nodes_of(way.operation, way.shape_passed_as, way.shape_type, self.shapes)
+        nodes = nodes_of_calls(way.operation, way.shape_passed_as, way.shape_type, self.shapes)
         shapes = lay_out_shapes(way.shape_type, self.shapes) if way.shape_passed_as == "runtime" else []
         passed = [ShapeArguments((shape.tensor,), shape.tensor.memory, shape.before) for shape in shapes] * 2
         arguments = passed or [NO_SHAPE] * len(nodes)
@@ -138,7 +138,7 @@ class BlockRun:
         call = calls.source.dims, self.shapes[at], bool(flag)
         row = self._row_of(way, call)
         row_step = row.steps[0]
-        row_step.source, row_step.src = calls.source, calls.buffer  # the memory that the backend was given
+        row_step.src_spec, row_step.src = calls.source, calls.buffer  # the memory that the backend was given
         if calls.shapes:
             row_step.arriving = (calls.shapes[at],)
         outcome = call_outcome(row_step, answer, error)

@@ -14,8 +14,8 @@ from ..system.files import replace_text
 from .blocks import SweepRequest
 from .tally import Tally
 
-FILE = "sweep.json"
-FORMAT = "reshape-conformance-sweep-8"
+SWEEP_FILE = "sweep.json"
+FORMAT = "reshape-conformance-sweep-9"
 
 
 class SweepResults(NamedTuple):
@@ -29,7 +29,7 @@ class SweepResults(NamedTuple):
         return {**self.header, **self.total.to_json(), "planted": dict(self.planted), "seconds": self.seconds}
 
 
-def header_of(request: SweepRequest, spec: Spec, who: tuple[Identity, Claims]) -> dict[str, Any]:
+def header_of_sweep(request: SweepRequest, spec: Spec, who: tuple[Identity, Claims]) -> dict[str, Any]:
     return make_header(
         FORMAT, spec, spec.digest, *who, request.backend, digest_of_adapter(request.backend),
         domain={**request.domain._asdict(), "calls": request.domain.size}, ways=[way._asdict() for way in request.ways],
@@ -38,4 +38,4 @@ def header_of(request: SweepRequest, spec: Spec, who: tuple[Identity, Claims]) -
 
 
 def write(folder: Path, results: SweepResults) -> None:
-    replace_text(folder / FILE, json.dumps(results.to_json(), indent=1) + "\n")
+    replace_text(folder / SWEEP_FILE, json.dumps(results.to_json(), indent=1) + "\n")

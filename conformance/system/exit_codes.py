@@ -23,7 +23,7 @@ class ExitCode(NamedTuple):
     """`no certificate`: no document is shown to conform. `no verdict`: no verdict holds either."""
 
 
-TABLE: dict[int, ExitCode] = {
+EXIT_CODES: dict[int, ExitCode] = {
     CONFORMS: ExitCode("conforms", "the whole target conforms"),
     FAILS: ExitCode("fails", "something in the target fails or errs"),
     USAGE: ExitCode("usage", "the command or a file cannot be read"),
@@ -39,6 +39,6 @@ TABLE: dict[int, ExitCode] = {
         "waiver overdue", "nothing fails, but a waiver has expired or matches nothing any more", "no certificate"
     ),
 }
-VOIDS_VERDICTS = frozenset(code for code, entry in TABLE.items() if entry.effect == "no verdict")
-VOIDS_CERTIFICATES = frozenset(code for code, entry in TABLE.items() if entry.effect != "none")
-SUMMARY = " · ".join(f"{code} {entry.words}" for code, entry in TABLE.items())
+VOIDS_VERDICTS = frozenset(code for code, entry in EXIT_CODES.items() if entry.effect == "no verdict")
+VOIDS_CERTIFICATES = frozenset(code for code, entry in EXIT_CODES.items() if entry.effect != "none")
+SUMMARY = " · ".join(f"{code} {entry.words}" for code, entry in EXIT_CODES.items())

@@ -171,13 +171,13 @@ _decode = json.JSONDecoder(parse_constant=_refuse).decode
 _decode_once = json.JSONDecoder(parse_constant=_refuse, object_pairs_hook=refuse_twice).decode
 
 
-def decode(text: str, twice: bool = True) -> Any:
+def decode(text: str, duplicate_keys: bool = True) -> Any:
     """Decode JSON; raise ValueError for whatever cannot be decoded, also for nesting that is too deep.
 
-    If a key occurs twice, the last value wins, or with `twice` false the text is refused.
+    If a key occurs twice, the last value wins, or without `duplicate_keys` the text is refused.
     """
     try:
-        return _decode(text) if twice else _decode_once(text)
+        return _decode(text) if duplicate_keys else _decode_once(text)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 

@@ -22,7 +22,7 @@ def shorten(text: str, most: int = 80) -> str:
     return f"{text[:most]}… ({len(text)} characters)"
 
 
-def tell_error(text: str) -> str:
+def pick_error_line(text: str) -> str:
     """Return the first line of a text, and the last line that names an error if it is another one."""
     first, errors = text.partition("\n")[0], _ERRORS.findall(text)
     if "\n" not in text or not errors:

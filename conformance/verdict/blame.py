@@ -26,7 +26,7 @@ from ..model.cases import given_keys
 from ..model.verdicts import SEVERITIES, Severity, describe_severity
 from ..plan.facets import has_unknown_src
 from ..plan.memory import volume_of
-from ..plan.rows import Row, drawn_number
+from ..plan.rows import Row, parse_drawn_id
 from ..run.diagnose import STALE, wrong_dims
 from ..run.judge import UNCLAIMED
 from ..system.groups import group_pairs
@@ -39,9 +39,9 @@ from .needs import (
     SAME_RANK,
     Need,
     Needs,
+    calls_of_nodes,
     earlier_steps,
     keys_of,
-    nodes_of,
 )
 
 HEAVIEST_FIRST = tuple(BLAMES)
@@ -116,7 +116,7 @@ class _FailingStep(NamedTuple):
     @property
     def entries(self) -> tuple[tuple[int, ...], tuple[ExplainedEntry, ...]]:
         """src of the last node, and what the entries of its shape mean."""
-        *_, (call, entries) = nodes_of(self.step, self.row.contracts[self.document])
+        *_, (call, entries) = calls_of_nodes(self.step, self.row.contracts[self.document])
         return call.src, entries
 
     @property
@@ -134,7 +134,7 @@ class Blamer:
         self.rules = rules
         rows, results = list(rows), results or {}
         self.needs = Needs(rules.values(), rows, results)
-        few = [row for row in rows if row.id in results and (len(row.case.steps) == 1 or drawn_number(row.id))]
+        few = [row for row in rows if row.id in results and (len(row.case.steps) == 1 or parse_drawn_id(row.id))]
         called, several = [(row, results[row.id]) for row in few], keys_of(Need(ALONE))
         single = [each for each in called if several.isdisjoint(_conditions_of(each[0], each[1].step, each[1]))]
         right = (
@@ -199,7 +199,7 @@ class Blamer:
         row, result = failing.row, failing.result
         if result.right_alone or "steps" not in failing.conditions:
             return bool(result.right_alone)
-        if drawn_number(row.id) and not failing.outcome.ends_process:
+        if parse_drawn_id(row.id) and not failing.outcome.ends_process:
             return True  # a smaller case was looked for, first among single calls
         is_of_dims = failing.answers_illegal_call or failing.diagnosis in _OF_FORM
         is_of_calls = row.case.rule == ALONE and (not is_of_dims or _is_of_earlier_step(failing))
@@ -358,10 +358,10 @@ class Blamer:
             yield SAME_RANK
             return
         wrong = [k for k, (length, other) in enumerate(zip(got, due, strict=True)) if other not in (None, length)]
-        fixed = [k for k in wrong if entries[k].length is not None or entries[k].source is not None]
+        fixed = [k for k in wrong if entries[k].length is not None or entries[k].copied_from is not None]
         keeps_volume = volume_of(tuple(got)) == volume_of(src)
         for k in fixed if fixed and keeps_volume else wrong:  # an inferred length follows others
-            if entries[k].source is None:
+            if entries[k].copied_from is None:
                 yield entries[k].rule or SAME_RANK
             elif "chain" in failing.conditions and "shared_src" not in failing.conditions:
                 yield _NODES  # it is copied from a tensor that no document speaks of
@@ -389,8 +389,8 @@ class Blamer:
         src, entries = failing.entries
         if len(got) != len(entries) or volume_of(tuple(got)) != volume_of(src):
             return ()
-        copied = [k for k, entry in enumerate(entries) if entry.source is not None]
-        stated = all(entry.length in (None, got[k]) for k, entry in enumerate(entries) if entry.source is None)
+        copied = [k for k, entry in enumerate(entries) if entry.copied_from is not None]
+        stated = all(entry.length in (None, got[k]) for k, entry in enumerate(entries) if entry.copied_from is None)
         moved = [k for k in copied if self._is_of_another_index(row, k, got, src)]
         right = all(k in moved or got[k] in src[k : k + 1] for k in copied)
         return tuple(rule for k in moved for rule in _rules_of_index(k)) if stated and right else ()
@@ -484,7 +484,7 @@ def _is_alike(single: _Way, way: _Way) -> bool:
 
 def _type_at(row: Row, at: int) -> str:
     """Return the type of src in a step: a case may set another one than that of its row."""
-    return row.step(at).source.type
+    return row.step(at).src_spec.type
 
 
 def _words_of_rejection(row: Row, at: int, outcome: Outcome) -> tuple[str, str] | None:
@@ -525,7 +525,7 @@ def _diagnosis_in(row: Row, at: int, result: Result, meaning: Meaning) -> str | 
     diagnosis, outcome = result.diagnosis if at == result.step else None, result.outcome_of(at)
     if diagnosis is None or outcome.kind != "tensor" or outcome.side_effects or meaning.kind == "illegal":
         return diagnosis
-    source = row.step(at).source
+    source = row.step(at).src_spec
     wrong = wrong_dims(outcome.dims or (), meaning, source.dims) if outcome.type == source.type else None
     return wrong.name if wrong else diagnosis
 

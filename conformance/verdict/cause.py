@@ -118,7 +118,7 @@ def _shows_each_change(fault: KnownFault, row: Row, result: Result) -> bool:
         return True
     if row.case.steps[result.step].bits is None:
         return False
-    words = patterns(row.step(result.step).source)
+    words = patterns(row.step(result.step).src_spec)
     ways = name_changes(row.type, words, np.zeros_like(words)).split(", ")
     return {*ways} <= {way for shown in fault.shows for way in shown.split(", ")}
 

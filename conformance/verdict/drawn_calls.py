@@ -8,7 +8,7 @@ from itertools import islice
 from ..evidence.drawn import has_called_all
 from ..evidence.results import Evidence, InvalidEvidence, Target
 from ..model import BAD, WAIVED, Result
-from ..plan.rows import Plan, Row, drawn_number
+from ..plan.rows import Plan, Row, parse_drawn_id
 from .waive import find_forbidding
 
 
@@ -18,7 +18,7 @@ def find_comparable(plan: Plan, old: Evidence, new: Evidence) -> frozenset[str]:
     Another suite, other claims, another row of -k or fewer calls can make one of the runs call other rows.
     """
     both = (old, new)
-    held = [{result.row for result in each.results if drawn_number(result.row)} for each in both]
+    held = [{result.row for result in each.results if parse_drawn_id(result.row)} for each in both]
     if not any(held) or not all(each.can_be_judged_by(plan.suite) for each in both):
         return frozenset()
     rows = _draw_rows(plan, old)

@@ -14,14 +14,14 @@ from ..model.cases import given_keys
 from ..model.results import RightAlone
 from ..model.verdicts import SEVERITIES, Severity
 from ..plan.memory import volume_of
-from ..plan.rows import Plan, Row, drawn_number
+from ..plan.rows import Plan, Row, parse_drawn_id
 from ..run.judge import UNCLAIMED
 from ..system.groups import group_pairs
 from ..system.terminal import count_noun
 from .blame import HEAVIEST_FIRST, MUST_REJECT, Blamed, describe_blames, heaviest, worst_severity
 from .cause import Cause
 from .conclude import Conclusion
-from .standing import has_standing, judged_documents
+from .standing import counted_documents, has_standing
 
 MAX_KINDS_SHOWN = 12
 """Kinds of failures on the terminal; the report has all."""
@@ -183,7 +183,7 @@ def _effort_to_read(row: Row) -> tuple[bool, bool, bool, int, int]:
     steps = row.case.steps
     single = len(steps) == row.case.times == 1 and len(steps[0].shapes) == 1
     size = max(volume_of(step.src) for step in steps)
-    drawn = drawn_number(row.id) is not None
+    drawn = parse_drawn_id(row.id) is not None
     keys = len([*given_keys(row.case), *chain.from_iterable(map(given_keys, steps))])
     entries = sum(len(shape) for step in steps for shape in step.shapes)
     return not single, drawn, size == 0, keys, size + entries
@@ -221,7 +221,7 @@ def _count_tests_of(failed: Failed, verdicts: Set[Verdict], target: Target, clai
     In a type that is not claimed a row is no test, but it fails the run if it ends the process.
     """
     row, result = failed
-    documents: Iterable[str] = judged_documents(row, target, claims)
-    if not claims.offers_type(row.type):
+    documents: Iterable[str] = counted_documents(row, target, claims)
+    if not claims.has_type(row.type):
         documents = (each for each in row.documents if has_standing(row, each, target, claims))
     return sum(result.verdicts[each] in verdicts for each in documents)

@@ -40,7 +40,7 @@ def count_severities(standings: Collection[Standing]) -> dict[Severity, int]:
 def name_limits(group: Iterable[Standing], claims: Claims) -> list[str]:
     """Name the element types of some standings that are not claimed, then the other facets, as the claims name them."""
     group = list(group)
-    types = dict.fromkeys(f"type:{standing.type}" for standing in group if not claims.offers_type(standing.type))
+    types = dict.fromkeys(f"type:{standing.type}" for standing in group if not claims.has_type(standing.type))
     facets = {facet for standing in group for facet in standing.not_claimed}
     named = [name for name in claims.not_claimed if any(covers(name, facet) for facet in facets)]
     return [*types, *(name for name in named if name.partition(":")[0] != "type")]

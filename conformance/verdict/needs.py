@@ -111,7 +111,8 @@ class Needs:
         if True in _forbidden_by_other_indices(step):
             needs.append(Need(SAME_INDEX))
         offered, of_entries = [], []
-        nodes = [*nodes_of(step, row.contracts[document])]  # any may be rejected; only the dst of the last is seen
+        # any may be rejected; only the dst of the last is seen
+        nodes = [*calls_of_nodes(step, row.contracts[document])]
         for call, entries in nodes[-1:] if only_telling else nodes:
             offered += [(at, need) for at, need, is_about in self._of_calls if is_about(*call[:3])]
             of_entries += [Need(SAME_RANK)] * (len(call.src) != len(entries))
@@ -210,7 +211,7 @@ def earlier_steps(row: Row, at: int) -> list[int]:
     return [k for k in range(at) if row.steps[k].graph == row.steps[at].graph]
 
 
-def nodes_of(step: Step, contract: Contract) -> Iterator[tuple[Call, tuple[ExplainedEntry, ...]]]:
+def calls_of_nodes(step: Step, contract: Contract) -> Iterator[tuple[Call, tuple[ExplainedEntry, ...]]]:
     """Yield the call of each node of a step, with src as far as it is known, and what the entries of its shape mean."""
     src = step.src
     for shape, special_zero in zip(step.shapes, step.special_zero, strict=True):

@@ -11,20 +11,20 @@ from ..evidence.results import (
     Evidence,
     InvalidEvidence,
     find_miscounts,
-    part_of,
     read,
-    read_part,
+    read_unfinished,
     refuse_incomplete,
+    unfinished_path,
 )
-from ..model import BAD, FAIL, IDLE, NOT_CLAIMED, NOT_RUN, WAIVED, Claims, Outcome, Result, Verdict, worst
+from ..model import BAD, FAIL, NOT_CALLED, NOT_CLAIMED, NOT_RUN, WAIVED, Claims, Outcome, Result, Verdict, worst
 from ..model.types import WIDTH
-from ..plan.memory import answer_limit, dims_error, size_of
-from ..plan.rows import Plan, Row, drawn_number
+from ..plan.memory import dims_error, max_answer_bytes, size_of
+from ..plan.rows import Plan, Row, parse_drawn_id
 from ..plan.steps import RowStep
 from ..run.judge import deciding_step, judge_step
 from ..system.progress import track
 from .blame import Blamer
-from .waive import covers, forbids_call, has_expired, why_useless
+from .waive import covers_failure, forbids_call, has_expired, why_useless
 
 
 def read_and_judge(path: Path, plan: Plan, any_suite: bool = False) -> Evidence:
@@ -43,7 +43,7 @@ def read_and_judge_part(path: Path, plan: Plan) -> Evidence:
 
     `path` is the name that the whole file would have got.
     """
-    evidence, part = read_part(path), part_of(path)
+    evidence, part = read_unfinished(path), unfinished_path(path)
     own = plan_of_run(plan, evidence, part)
     there = {result.row for result in evidence.results}
     refuse_incomplete(evidence, (row.id for row in own.rows if row.id in there), plan.suite, part)
@@ -116,7 +116,7 @@ def _misfit_of(row: Row, result: Result) -> str | None:
     if not 0 <= result.step < (len(row.case.steps) if kept == len(outcomes) else len(outcomes)):
         return f"is decided by step {result.step + 1} of {len(outcomes)}"
     if result.outcome.kind == "none":
-        return "was not called and has more than that" if outcomes != IDLE or any(digests) else None
+        return "was not called and has more than that" if outcomes != NOT_CALLED or any(digests) else None
     if len(outcomes) != kept or len(digests) not in (0, len(outcomes)):
         return f"has {kept} steps, and {len(outcomes)} outcomes with {len(digests)} contents"
     for number, (outcome, digest) in enumerate(zip(outcomes, digests or [None] * len(outcomes), strict=True)):
@@ -131,7 +131,7 @@ def _misfit_of(row: Row, result: Result) -> str | None:
 
 def _misfit_of_failure(row: Row, result: Result, failed: bool, isolation: str) -> str | None:
     """Say what is wrong with the facts by which a failure is blamed; None if nothing is."""
-    is_drawn = drawn_number(row.id) is not None
+    is_drawn = parse_drawn_id(row.id) is not None
     if not failed and (result.smallest_case or result.right_alone):
         return "has a smallest case or went right alone, and fails nowhere"
     if result.smallest_case is not None and not (is_drawn and result.smallest_case.startswith("  - id: ")):
@@ -144,7 +144,7 @@ def _is_too_large(outcome: Outcome, src: tuple[int, ...]) -> bool:
     """Ask whether an answer is so large that its elements were not read."""
     if outcome.type not in WIDTH or not outcome.dims or dims_error(outcome.dims):
         return False
-    return size_of(outcome.type, outcome.dims) > answer_limit(src)
+    return size_of(outcome.type, outcome.dims) > max_answer_bytes(src)
 
 
 def _contradict_waiver(row: Row, result: Result, header: Mapping[str, Any], blamer: Blamer) -> Iterator[str]:
@@ -152,7 +152,7 @@ def _contradict_waiver(row: Row, result: Result, header: Mapping[str, Any], blam
         return
     number = result.waiver
     waivers = [waiver for waiver in header.get("waivers", ()) if waiver["number"] == number]
-    own = [waiver for waiver in waivers if covers(waiver, row, result, blamer)]
+    own = [waiver for waiver in waivers if covers_failure(waiver, row, result, blamer)]
     if own and result.outcome.kind == "none" and not any(forbids_call(waiver, row) for waiver in own):
         yield f"{row.id}: was not called, and waiver {number!r} does not say `run: false`"
     if own and all(has_expired(waiver, header) for waiver in own):

@@ -15,7 +15,7 @@ from ..plan.rows import Row
 from ..run.row import MAX_SECONDS, lacks_calls
 from ..system.groups import group_pairs
 from ..system.terminal import count_noun
-from ..system.text import join_names, join_neighbours, tell_error
+from ..system.text import join_names, join_neighbours, pick_error_line
 from .label import count_severities, name_limits
 from .standing import SimilarRows, Standing, count_tests, describe_errors, describe_gap
 
@@ -103,7 +103,7 @@ def describe_failures_in_unclaimed_types(groups: Iterable[SimilarRows]) -> str:
 def note_unclaimed_operations(operations: Iterable[str], claims: Claims, target: Target) -> Iterator[str]:
     """Note the operations that were not tested because the backend does not claim them."""
     asked = target.operations or (() if target.documents else operations)
-    if names := [name for name in asked if not claims.offers(name)]:
+    if names := [name for name in asked if not claims.has_operation(name)]:
         yield f"not claimed, and so not called: {join_names(names)}"
 
 
@@ -133,7 +133,7 @@ def describe_rejections(results: Iterable[Result], failing: Container[str], expl
     if said.total() < max(_MIN_REJECTED, 9 * others):
         return ""
     nearly, mostly = "nearly " * bool(others), "mostly " * (len(said) > 1)
-    return f"{nearly}every legal call is rejected, {mostly}with: {tell_error(said.most_common(1)[0][0])}"
+    return f"{nearly}every legal call is rejected, {mostly}with: {pick_error_line(said.most_common(1)[0][0])}"
 
 
 def note_adapter_errors(results: Iterable[Result]) -> Iterator[str]:

@@ -103,9 +103,9 @@ def is_required(row: Row, claims: Claims) -> bool:
     return not claims.find_unclaimed(row.facets)
 
 
-def judged_documents(row: Row, target: Target, claims: Claims) -> tuple[str, ...]:
+def counted_documents(row: Row, target: Target, claims: Claims) -> tuple[str, ...]:
     """Return the documents for which the verdict on a row counts: operation and type are claimed, too."""
-    if not (claims.offers(row.operation) and claims.offers_type(row.type)):
+    if not (claims.has_operation(row.operation) and claims.has_type(row.type)):
         return ()
     return tuple(document for document in row.documents if has_standing(row, document, target, claims))
 
@@ -113,7 +113,7 @@ def judged_documents(row: Row, target: Target, claims: Claims) -> tuple[str, ...
 def tests_of(row: Row, verdicts: Mapping[str, Verdict], target: Target, claims: Claims) -> dict[str, Verdict]:
     """Return the tests that a row is, by document: those that `count_tests` counts."""
     required = is_required(row, claims)
-    judged = ((document, verdicts[document]) for document in judged_documents(row, target, claims))
+    judged = ((document, verdicts[document]) for document in counted_documents(row, target, claims))
     return {document: verdict for document, verdict in judged if required or verdict in FAILED_OR_WAIVED}
 
 

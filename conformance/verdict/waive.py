@@ -11,7 +11,7 @@ from typing import Any
 from ..adapter import bundled_backends
 from ..draw.nonce import with_every_row
 from ..load.schema import read_file, without_secrets
-from ..load.strict_yaml import YamlMap, require
+from ..load.strict_yaml import YamlMap, raise_problems
 from ..model import FAIL, NOT_RUN, WAIVED, Identity, Place, Problem, Result, Verdict
 from ..plan.rows import Plan, Row
 from ..run.row import result_without_call
@@ -51,7 +51,7 @@ def matches(waiver: Waiver, row: Row) -> bool:
     return all(_matches(name, waiver[key]) for key, name in names if key in waiver)
 
 
-def covers(waiver: Waiver, row: Row, result: Result, blamer: Blamer) -> bool:
+def covers_failure(waiver: Waiver, row: Row, result: Result, blamer: Blamer) -> bool:
     """Ask whether a waiver is for a row and, if it names a broken rule, for one that the result breaks."""
     if not matches(waiver, row):
         return False
@@ -81,7 +81,7 @@ def choose_for(waivers: Iterable[Waiver], identity: Identity) -> tuple[Waiver, .
             path, _, line = waiver["place"].rpartition(":")
             what = f"the backend's version {identity.version!r} cannot be compared; drop `versions`"
             problems.append(Problem(Place(path, int(line)), what))
-    _require(problems, [Path(problem.place.path) for problem in problems])
+    _raise_problems(problems, [Path(problem.place.path) for problem in problems])
     return tuple(chosen)
 
 
@@ -119,7 +119,7 @@ def load_all(paths: Sequence[Path], plan: Plan) -> list[Waiver]:
             place = Place(str(path), entry.line)
             problems += _problems_of(entry, place, plan)
             waivers.append({"number": number, "place": str(place), **entry})
-    _require(sorted(dict.fromkeys(problems)), paths)
+    _raise_problems(sorted(dict.fromkeys(problems)), paths)
     return waivers
 
 
@@ -152,11 +152,11 @@ def _problems_of(entry: YamlMap, place: Place, plan: Plan) -> Iterator[Problem]:
             yield Problem(place._replace(line=entry.lines["row"]), what)
 
 
-def _require(problems: list[Problem], paths: Sequence[Path]) -> None:
+def _raise_problems(problems: list[Problem], paths: Sequence[Path]) -> None:
     """Raise Malformed if there is a problem; one that quotes nothing of a file that is a link to another folder."""
     for path in paths:
         problems = without_secrets(problems, [path], str(path))
-    require(problems)
+    raise_problems(problems)
 
 
 def _bad_date(entry: YamlMap, place: Place) -> Iterator[Problem]:
@@ -191,7 +191,7 @@ def apply_waivers(result: Result, row: Row, header: Mapping[str, Any], blamer: B
     if FAIL not in result.verdicts.values():
         return result
     for waiver in header["waivers"]:
-        if not has_expired(waiver, header) and covers(waiver, row, result, blamer):
+        if not has_expired(waiver, header) and covers_failure(waiver, row, result, blamer):
             verdicts: dict[str, Verdict] = {d: WAIVED if v == FAIL else v for d, v in result.verdicts.items()}
             return result._replace(verdicts=verdicts, waiver=waiver["number"])
     return result

@@ -355,8 +355,8 @@ def test_no_illegal_call_is_beyond_the_limits_of_arrays() -> None:
     """Or such a refusal would pass for the library's own."""
     for row in _rows():
         for task in row.steps:
-            dims = task.source.dims
-            long = volume_of(tuple(length for length in dims if length)) * WIDTH[task.source.type] >> 63
+            dims = task.src_spec.dims
+            long = volume_of(tuple(length for length in dims if length)) * WIDTH[task.src_spec.type] >> 63
             if long or 32 < len(dims) <= 64:  # NumPy 1.26 stops at 32
                 for meaning in (judged.meaning for judged in task.meanings):
                     assert meaning.kind == "unspecified" or (meaning.kind == "legal" and meaning.rules), row.id

@@ -68,7 +68,7 @@ def chosen(backend: str) -> dict[Row, str]:
 
 # ── what is written ───────────────────────────────────────────────────────────────────────────────
 def test_a_script_holds_the_very_words_of_src() -> None:
-    for source in {step.source for row in bundled_plan().rows[::7] if is_short(row) for step in row.steps}:
+    for source in {step.src_spec for row in bundled_plan().rows[::7] if is_short(row) for step in row.steps}:
         elements = eval(words(source), {"array": array})
         assert elements.tobytes() == patterns(source).tobytes(), source
 

@@ -29,7 +29,7 @@ from conformance.certificate.statement import (
 )
 from conformance.evidence.folder import REPORTS, RESULTS
 from conformance.evidence.results import InvalidEvidence, read
-from conformance.model.results import IDLE
+from conformance.model.results import NOT_CALLED
 from conformance.report.verify import Verification
 from conformance.verdict.conclude import conclude_evidence
 from tests.builders import Records, recount, rewrite, spoil
@@ -205,7 +205,7 @@ def run_one_type(records: Records) -> None:
     records[0]["target"]["types"] = ["f32"]
     for record in records[1:-1]:
         if "-f16" in record["row"]:
-            record |= {"verdicts": dict.fromkeys(record["verdicts"], "not run"), "outcomes": [IDLE[0].to_json()]}
+            record |= {"verdicts": dict.fromkeys(record["verdicts"], "not run"), "outcomes": [NOT_CALLED[0].to_json()]}
             record.pop("digests", None)
     recount(records)
 

@@ -137,7 +137,7 @@ def test_like_takes_over_what_a_document_allows(dialect: Path, cli: Cli) -> None
     }  # fmt: skip
     spoil(dialect / "spec" / "sources.yaml", "like: static", "without: [view-or-copy]\n    like: static")
     rules = load_spec(dialect / "spec").rules
-    standings = [rules[name].standing("acme-2026") for name in ("memory-layout", "view-or-copy")]
+    standings = [rules[name].treatment_in("acme-2026") for name in ("memory-layout", "view-or-copy")]
     assert standings == ["allowed", "not bound"]
 
 

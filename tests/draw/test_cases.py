@@ -86,4 +86,4 @@ def test_every_drawn_case_can_be_written_and_read(tmp_path: Path) -> None:
         again = next(iter(rows_of([case], spec(), compiled)))
         assert [task.graph for task in again.steps] == [task.graph for task in row.steps]
         assert [task.shapes for task in again.steps] == [task.shapes for task in row.steps]
-        assert [t.source._replace(start=0) for t in again.steps] == [t.source._replace(start=0) for t in row.steps]
+        assert [t.src_spec._replace(start=0) for t in again.steps] == [t.src_spec._replace(start=0) for t in row.steps]

@@ -6,7 +6,7 @@ from itertools import islice
 
 import pytest
 
-from conformance.draw.nonce import fresh_cases, is_fresh, plan_under_nonce
+from conformance.draw.nonce import is_of_nonce, nonce_cases, plan_under_nonce
 from conformance.load.cases import load_suite
 from conformance.meaning.contract import contracts
 from conformance.model import Case
@@ -21,7 +21,7 @@ def plan() -> Plan:
 
 
 def fresh_cases_of(plan: Plan) -> list[Case]:
-    return list({row.case.id: row.case for row in plan.rows if is_fresh(row.id)}.values())
+    return list({row.case.id: row.case for row in plan.rows if is_of_nonce(row.id)}.values())
 
 
 def call_of(case: Case) -> object:
@@ -50,7 +50,7 @@ def test_the_first_calls_of_a_nonce(plan: Plan) -> None:
 def test_a_nonce_changes_only_where_elements_start(plan: Plan) -> None:
     chosen = {row.id for row in plan.rows[::7]}
     sources = [
-        {row.id: row.steps[0].source for row in each.rows if row.id in chosen}
+        {row.id: row.steps[0].src_spec for row in each.rows if row.id in chosen}
         for each in (plan, plan_under_nonce(plan, NONCE), plan_under_nonce(plan, OTHER_NONCE))
     ]
     assert sources[0].keys() == sources[1].keys() == sources[2].keys()
@@ -68,7 +68,7 @@ def test_a_nonce_draws_a_hundred_new_calls(plan: Plan) -> None:
         for step in case.steps
         for shape, zero in zip(step.shapes, step.special_zero, strict=True)
     }
-    drawing = unwrap(fresh_cases)(plan.suite, contracts(plan.suite.spec), OTHER_NONCE)
+    drawing = unwrap(nonce_cases)(plan.suite, contracts(plan.suite.spec), OTHER_NONCE)
     both = fresh_cases_of(plan_under_nonce(plan, NONCE)), islice(drawing, 100)
     drawn = [{call_of(case) for case in fresh} for fresh in both]
     assert all(len(calls) >= 100 for calls in drawn)
@@ -79,7 +79,7 @@ def test_a_nonce_draws_a_hundred_new_calls(plan: Plan) -> None:
 def test_the_drawn_calls_are_spread_over_the_rules(plan: Plan) -> None:
     rules: Counter[str] = Counter()
     for row in plan_under_nonce(plan, NONCE).rows:
-        if is_fresh(row.id) and row.type == "f32":
+        if is_of_nonce(row.id) and row.type == "f32":
             (step,) = row.steps
             for judged in step.meanings:
                 entries = row.contracts[judged.documents[0]].entries(*call_of(row.case))  # type: ignore[misc]

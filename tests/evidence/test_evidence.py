@@ -15,7 +15,7 @@ from conformance.evidence import machine
 from conformance.evidence.results import InvalidEvidence, read, refuse_incomplete
 from conformance.evidence.writer import Writer
 from conformance.load.cases import load_suite
-from conformance.model import IDLE, DifferingElements, Outcome, Result, Verdict
+from conformance.model import NOT_CALLED, DifferingElements, Outcome, Result, Verdict
 from conformance.model.results import OUTCOME_FORM, RESULT_FORM
 from conformance.system.json_forms import first_mismatch
 
@@ -164,7 +164,7 @@ def test_rows_that_were_not_called_are_written_as_any_others(tmp_path: Path) -> 
     said: list[dict[str, Verdict]] = [{"d": "not run"}, {"d": "not claimed", "e": "not run"}]
     said.append(dict(reversed(said[1].items())))
     results = [
-        Result(row, verdicts, IDLE, 0, *wrong)
+        Result(row, verdicts, NOT_CALLED, 0, *wrong)
         for row in ("a", 'a"\\\n', "ä", "a")
         for verdicts in said
         for wrong in ((), ("diagnosis", "detail"))

@@ -35,7 +35,7 @@ def dump_all() -> None:
 def _declare_outputs(row: Row, step: RowStep) -> Graph:
     """Return the graph of a step with the dims of the right answer declared of each output, as the export does."""
     pairs = zip(step.graph.nodes, dims_of_outputs(row, step), strict=True)
-    nodes = tuple(node._replace(result=Declared(step.source.type, dims)) for node, dims in pairs)
+    nodes = tuple(node._replace(result=Declared(step.src_spec.type, dims)) for node, dims in pairs)
     return step.graph._replace(nodes=nodes)
 
 

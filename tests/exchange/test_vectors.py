@@ -103,14 +103,14 @@ def facts_of(row: Row) -> Any:
     due = dict(row.case.steps[0].expect)
     expected = {document: due.get(document, due.get("*")) for document in row.documents}
     case = (row.case.id, row.case.rule, row.case.heading, row.operation, row.type, row.shape_type, row.shape_passed_as)
-    call = (step.graph, step.source, step.shapes, step.may_overwrite, step.large, step.shape_step, step.meanings)
+    call = (step.graph, step.src_spec, step.shapes, step.may_overwrite, step.large, step.shape_step, step.meanings)
     return *case, row.facets, *call, {name: each and (each.kind, each.dims) for name, each in expected.items()}
 
 
 def assert_true(test: Any, rows: Sequence[Row]) -> None:
     """Assert that a test says what its rows hold: contents, documents and known faults."""
     call, contents = rows[0].case.steps[0], test["contents"]
-    elements = patterns(rows[0].steps[0].source).tobytes()
+    elements = patterns(rows[0].steps[0].src_spec).tobytes()
     said: dict[str, Any] = {}
     for row in rows:
         for meaning, documents in row.steps[0].meanings:

@@ -13,7 +13,7 @@ from tools.lab.read import load_lab
 ENTRY = """faults:
   - id: it
     title: It fails
-    means: Do not call it.
+    advice: Do not call it.
     backends:
       numpy: ["1"]
     shows: [crash]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conformance.load.cases import load_cases, load_suite
-from conformance.load.folders import Folders, cases_folder, digest_of, find_folders, spec_folder
+from conformance.load.folders import Folders, cases_folder, digest_of_folders, find_folders, spec_folder
 from conformance.load.spec import SPEC_FILES, load_spec, parse_tensor
 from conformance.model import Malformed, Operand, Problem
 from tests.builders import TINY, copy_bundled_spec, one_rule, problems_of, write_tiny_spec
@@ -220,12 +220,12 @@ def test_a_byte_order_mark_changes_nothing_but_the_digest(tmp_path: Path) -> Non
 
 def test_the_digest_knows_every_byte_and_name(tmp_path: Path) -> None:
     folder = write_tiny_spec(tmp_path)
-    first = digest_of([folder])
-    assert digest_of([folder]) == first
+    first = digest_of_folders([folder])
+    assert digest_of_folders([folder]) == first
     (folder / "rules.yaml").write_text(MUST + "\n", encoding="utf-8")
-    second = digest_of([folder])
+    second = digest_of_folders([folder])
     (folder / "rules.yaml").rename(folder / "ruels.yaml")
-    assert len({first, second, digest_of([folder])}) == 3
+    assert len({first, second, digest_of_folders([folder])}) == 3
 
 
 def spoil_text(text: str, rng: random.Random) -> str:

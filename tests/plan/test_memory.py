@@ -14,7 +14,7 @@ from conformance.model.types import WIDTH
 from conformance.plan.memory import (
     COPY_LIMIT_BYTES,
     EDGES,
-    GUARD,
+    GUARD_BYTES,
     TensorSpec,
     has_no_memory,
     lay_out,
@@ -53,9 +53,9 @@ def test_every_layout_has_the_same_elements(layout: Layout, dims: tuple[int, ...
         if volume_of(dims):
             assert buffer.tensor.array().tobytes() == bytes(buffer.elements[:])
         used = addresses(buffer.tensor)
-        assert not used or (min(used) >= GUARD and max(used) < len(buffer.tensor.memory) - GUARD)
+        assert not used or (min(used) >= GUARD_BYTES and max(used) < len(buffer.tensor.memory) - GUARD_BYTES)
         guards = np.delete(np.frombuffer(buffer.before, np.uint8), list(used))
-        assert guards.size >= 2 * GUARD
+        assert guards.size >= 2 * GUARD_BYTES
         assert (guards == 0xA5).all()
         assert not buffer.touched
 
@@ -145,7 +145,7 @@ def test_a_change_of_any_byte_is_seen(layout: Layout, limit: int, monkeypatch: p
 def test_a_shape_operand_lies_between_guards(type_: str, dims: tuple[int, ...], values: tuple[int, ...]) -> None:
     buffer = lay_out_shape(type_, dims, values)
     assert buffer.tensor.array().ravel().tolist() == list(values)
-    assert set(buffer.before[:GUARD]) == set(buffer.before[-GUARD:]) == {0xA5}
+    assert set(buffer.before[:GUARD_BYTES]) == set(buffer.before[-GUARD_BYTES:]) == {0xA5}
     buffer.tensor.memory[-1] = 0
     assert buffer.touched
 
@@ -156,8 +156,8 @@ def test_a_shape_with_entries_apart_or_in_reverse(values: tuple[int, ...], step:
     buffer = lay_out_shape("s32", (len(values),), values, step)
     assert buffer.tensor.array().tolist() == list(values)
     assert buffer.tensor.strides == (4 * step,)
-    assert set(buffer.before[:GUARD]) == set(buffer.before[-GUARD:]) == {0xA5}
-    assert len(buffer.before) == 2 * GUARD + 4 * (bool(values) + abs(step) * max(len(values) - 1, 0))
+    assert set(buffer.before[:GUARD_BYTES]) == set(buffer.before[-GUARD_BYTES:]) == {0xA5}
+    assert len(buffer.before) == 2 * GUARD_BYTES + 4 * (bool(values) + abs(step) * max(len(values) - 1, 0))
 
 
 # ── in a run ──────────────────────────────────────────────────────────────────────────────────────
@@ -188,7 +188,7 @@ def test_elements_differ_between_steps_and_cases(plan: Plan) -> None:
     assert row(plan, "stays").steps[0].src.elements != row(plan, "flattens").steps[0].src.elements
 
 
-@pytest.mark.parametrize("at", [0, GUARD - 1, -1, -GUARD])
+@pytest.mark.parametrize("at", [0, GUARD_BYTES - 1, -1, -GUARD_BYTES])
 def test_a_write_into_a_guard_fails_even_in_place(plan: Plan, at: int) -> None:
     for case in ("flattens", "over-itself", "empties"):
         if case != "empties" or at in (0, -1):
@@ -198,22 +198,22 @@ def test_a_write_into_a_guard_fails_even_in_place(plan: Plan, at: int) -> None:
 def test_a_write_into_a_gap_fails(plan: Plan, tmp_path: Path) -> None:
     text = CASES.replace("layout: reversed", "layout: padded")
     gap = row(plan_of_cases(tmp_path, text), "mirrored")
-    free = sorted(set(range(GUARD, GUARD + 60)) - addresses(gap.steps[0].src.tensor))
+    free = sorted(set(range(GUARD_BYTES, GUARD_BYTES + 60)) - addresses(gap.steps[0].src.tensor))
     assert free
     assert judge(gap, scribbling(free[0])) == ({"fail"}, "wrote outside src")
 
 
 def test_src_may_change_only_in_place(plan: Plan) -> None:
     """The next call has its memory back."""
-    assert judge(row(plan, "flattens"), scribbling(GUARD)) == ({"fail"}, "src changed")
-    assert run_row(row(plan, "flattens"), scribbling(GUARD)).outcome.side_effects == ("src changed",)
+    assert judge(row(plan, "flattens"), scribbling(GUARD_BYTES)) == ({"fail"}, "src changed")
+    assert run_row(row(plan, "flattens"), scribbling(GUARD_BYTES)).outcome.side_effects == ("src changed",)
     one = row(plan, "over-itself")
-    assert judge(one, scribbling(GUARD)) == ({"pass"}, None)
+    assert judge(one, scribbling(GUARD_BYTES)) == ({"pass"}, None)
     assert not one.steps[0].src.touched
     assert judge(one, miniatures.Bent()) == ({"pass"}, None)
 
 
-@pytest.mark.parametrize("at", [0, GUARD, -1])
+@pytest.mark.parametrize("at", [0, GUARD_BYTES, -1])
 def test_a_write_into_shape_or_its_guards_fails(plan: Plan, at: int) -> None:
     for case in ("flattens", "over-itself"):
         assert judge(row(plan, case, "DynamicReshape-1"), scribbling(at, shape=True)) == ({"fail"}, "shape changed")
@@ -224,7 +224,7 @@ def test_a_write_into_shape_or_its_guards_fails(plan: Plan, at: int) -> None:
 def test_an_error_does_not_hide_a_write(plan: Plan) -> None:
     class Writes(miniatures.Bent):
         def bent(self, answer: Any, src: Tensor, shapes: tuple[Tensor, ...]) -> Any:
-            src.memory[GUARD] ^= 1
+            src.memory[GUARD_BYTES] ^= 1
             raise miniatures.RAISED["KeyError"]()
 
     done = run_row(row(plan, "flattens"), Writes())

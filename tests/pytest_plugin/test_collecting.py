@@ -14,7 +14,7 @@ BUNDLED = "cases/zero.yaml"
 
 
 def one_row() -> str:
-    return next(row.node_id for row in plan_of(load_suite()).rows if row.case.file == BUNDLED)
+    return next(row.pytest_id for row in plan_of(load_suite()).rows if row.case.file == BUNDLED)
 
 
 def node_ids(done: Done) -> list[str]:
@@ -27,7 +27,7 @@ def test_node_ids_are_the_same_everywhere(here: Path) -> None:
     (here / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
     (below := here / "below").mkdir()
     ids = [node_ids(Done(cwd, BUNDLED, "--collect-only", "-q")) for cwd in (here, below)]
-    assert ids[0] == ids[1] == [row.node_id for row in plan_of(load_suite()).rows if row.case.file == BUNDLED]
+    assert ids[0] == ids[1] == [row.pytest_id for row in plan_of(load_suite()).rows if row.case.file == BUNDLED]
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_a_filter_in_the_environment_is_seen(few: Path, cli: Cli) -> None:
 
 def test_a_rule_chooses_its_rows_by_name(few: Path) -> None:
     rule = "zero-meets-infer"
-    rows = {row.node_id for row in plan_of_cases(few).rows if row.case.rule == rule and row.type == "f32"}
+    rows = {row.pytest_id for row in plan_of_cases(few).rows if row.case.rule == rule and row.type == "f32"}
     assert any(rule not in row for row in rows)
     chosen = node_ids(Done(few, *SUITE, "--collect-only", "-q", "--type", "f32", "-k", rule))
     assert rows <= set(chosen)
@@ -115,9 +115,9 @@ def test_the_argument_cases(here: Path) -> None:
     """It means all rows, and the tests in a folder of that name if there is one."""
     options = "--collect-only", "-q", *STATIC
     rows = plan_of(load_suite()).rows
-    everything = {row.node_id for row in rows if (row.type, row.operation) == ("f32", "StaticReshape")}
+    everything = {row.pytest_id for row in rows if (row.type, row.operation) == ("f32", "StaticReshape")}
     assert one_row() in everything
-    everything -= {row.node_id for row in rows if "large" in row.facets}
+    everything -= {row.pytest_id for row in rows if "large" in row.facets}
     for word in ("cases", "./cases/"):
         assert set(node_ids(Done(here, word, *options))) == everything
     (here / "cases").mkdir()
@@ -141,7 +141,7 @@ def test_paths_of_private_cases(here: Path, private: Path, path: str) -> None:
         done.expect(4)
     else:
         rows = plan_of(load_suite(private)).rows
-        ours = {row.node_id for row in rows if row.case.id == "our-batch-of-one" and row.type == "f32"}
+        ours = {row.pytest_id for row in rows if row.case.id == "our-batch-of-one" and row.type == "f32"}
         assert set(node_ids(done)) == ours != set()
 
 

@@ -155,7 +155,7 @@ def test_warnings_of_a_call_are_in_the_summary(few: Path) -> None:
         encoding="utf-8",
     )
     done = Done(few, *SUITE, NAME, "-q", "-W", "error")
-    rows = [row for row in plan_of_cases(few).rows if row.node_id.startswith(f"{NAME}[")]
+    rows = [row for row in plan_of_cases(few).rows if row.pytest_id.startswith(f"{NAME}[")]
     done.says("have a care", f"{FILE}: {len(rows)} warnings", f"{len(rows)} passed")
     assert not {"babble", "lying"} & set(done.text.replace(":", " ").split())
     Done(few, *SUITE, NAME, "-q", "-s").says("babble")

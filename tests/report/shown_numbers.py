@@ -37,7 +37,7 @@ def count_by_hand(plan: Plan, evidence: Evidence) -> dict[str, Counter[str]]:
         for document in row.documents:
             verdict = results.get(row.id, {}).get(document, "not run")
             claimed = not any(claims.excludes(facet) for facet in row.facets)
-            listed = claims.offers_type(row.type) and row.type in row.signature.types
+            listed = claims.has_type(row.type) and row.type in row.signature.types
             if listed and in_target(row, document, target, claims) and (claimed or verdict in FAILED_OR_WAIVED):
                 counts.setdefault(document, Counter())[verdict] += 1
     return counts

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from conformance.model import IDLE, Result
+from conformance.model import NOT_CALLED, Result
 from conformance.plan.rows import Plan
 from conformance.report import diff_report
 from conformance.report.diff import compare_runs
@@ -49,10 +49,8 @@ def chromium() -> Iterator[Any]:
 
 def one_case(results: list[Result]) -> list[Result]:
     """The results of a run that was to make one case only."""
-    return [
-        each if each.row.startswith("flattens[") else Result(each.row, dict.fromkeys(each.verdicts, "not run"), IDLE)
-        for each in results
-    ]
+    others = [Result(each.row, dict.fromkeys(each.verdicts, "not run"), NOT_CALLED) for each in results]
+    return [each if each.row.startswith("flattens[") else other for each, other in zip(results, others, strict=True)]
 
 
 @pytest.fixture(scope="module")

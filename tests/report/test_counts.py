@@ -16,7 +16,7 @@ from conformance.evidence.drawn import plan_of_run
 from conformance.evidence.folder import find_published_results
 from conformance.evidence.results import Evidence, pack, read
 from conformance.model.verdicts import COLOURS, Label
-from conformance.plan.rows import Plan, drawn_number
+from conformance.plan.rows import Plan, parse_drawn_id
 from conformance.report.diff import compare_runs
 from conformance.report.finished_run import FinishedRun
 from conformance.report.table_sections import collect_rules
@@ -102,7 +102,7 @@ def check_all(plan: Plan, evidence: Evidence, terminal: str, texts: Mapping[str,
 def assert_drawn_rows_are_no_cases(plan: Plan, evidence: Evidence, html: str) -> None:
     assert f"The suite has {len(plan.suite.cases):,} case" in html
     failed = [each.row for each in evidence.results if {*each.verdicts.values()} & {"fail", "error"}]
-    drawn = {row.partition("[")[0] for row in failed if drawn_number(row)}
+    drawn = {row.partition("[")[0] for row in failed if parse_drawn_id(row)}
     cases = {row.partition("[")[0] for row in failed} - drawn
     titles = re.findall(r'<h3 id="wrong-\d+">(.*?)</h3>', html)
     for noun, names in (("case", cases), ("drawn row", drawn)):

@@ -17,7 +17,7 @@ from conformance import report
 from conformance.evidence.folder import REPORTS, remove_reports
 from conformance.evidence.results import Evidence, Target, header_of
 from conformance.load.cases import load_suite
-from conformance.model import IDLE, Outcome, Result, Verdict
+from conformance.model import NOT_CALLED, Outcome, Result, Verdict
 from conformance.model.verdicts import LABELS
 from conformance.plan.rows import Plan, plan_of
 from conformance.plan.select import parse_selection
@@ -200,7 +200,7 @@ def test_a_badge_is_green_for_a_run_that_shows_everything_only(answers: Finished
 
 def test_rows_that_were_not_chosen_are_counted_and_not_listed(plan: Plan, tmp_path: Path) -> None:
     def one_case(results: list[Result]) -> list[Result]:
-        idle = [Result(result.row, dict.fromkeys(result.verdicts, "not run"), IDLE) for result in results]
+        idle = [Result(result.row, dict.fromkeys(result.verdicts, "not run"), NOT_CALLED) for result in results]
         return [old if old.row.startswith("flattens[") else new for old, new in zip(results, idle, strict=True)]
 
     target = replace(Target(), select="flattens").to_json()

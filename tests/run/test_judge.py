@@ -10,10 +10,10 @@ import pytest
 from conformance.model import VERDICTS, Declared, Layout, Meaning, Outcome, OutcomeKind, Tensor, Verdict
 from conformance.model.types import WIDTH, dtype_of
 from conformance.model.verdicts import WORST, worst
-from conformance.plan.memory import GUARD, TensorSpec, lay_out, patterns
+from conformance.plan.memory import GUARD_BYTES, TensorSpec, lay_out, patterns
 from conformance.run.call import named_type
 from conformance.run.diagnose import Diagnosis, ExpectedAnswer, diagnose
-from conformance.run.judge import COLUMNS, TABLE, Column, Judgement, deciding_step, judge
+from conformance.run.judge import COLUMNS, OUTCOME_VERDICTS, Column, Judgement, deciding_step, judge
 
 SOURCE = TensorSpec("f32", (2, 3))
 SRC = lay_out(SOURCE)
@@ -57,8 +57,8 @@ def told(diagnosis: Diagnosis | None) -> Diagnosis:
 
 
 def test_the_table_has_a_cell_for_every_outcome_and_meaning() -> None:
-    assert set(TABLE) == set(get_args(OutcomeKind)) == set(DUE)
-    assert all(set(cells) == set(COLUMNS) for cells in TABLE.values())
+    assert set(OUTCOME_VERDICTS) == set(get_args(OutcomeKind)) == set(DUE)
+    assert all(set(cells) == set(COLUMNS) for cells in OUTCOME_VERDICTS.values())
     assert set(WORST) == set(VERDICTS)
 
 
@@ -272,7 +272,7 @@ def test_strides_of_dst_that_are_ignored() -> None:
 @pytest.mark.parametrize("layout", ["offset", "offset-8"])
 def test_reading_without_the_offset_has_a_name(layout: Layout) -> None:
     source = TensorSpec("f16", (3, 4), layout)
-    read = np.frombuffer(lay_out(source).before[GUARD : GUARD + 24], "<u2")
+    read = np.frombuffer(lay_out(source).before[GUARD_BYTES : GUARD_BYTES + 24], "<u2")
     assert of(source, lambda b: read) == "offset ignored"
     assert of(source, lambda b: np.frombuffer(lay_out(source).before[:24], "<u2")) == "offset ignored"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from adapters.reference import Decided, Reference
-from conformance.draw.nonce import is_fresh, plan_under_nonce
+from conformance.draw.nonce import is_of_nonce, plan_under_nonce
 from conformance.draw.rows import Drawn, RowDrawer
 from conformance.evidence.folder import RESULTS
 from conformance.evidence.results import Evidence, InvalidEvidence, Target
@@ -102,7 +102,7 @@ def test_a_backend_that_knows_the_suite_by_heart_fails(by_heart: str, tmp_path: 
     assert conclude_evidence(PLAN, after).exit_code == 1
     failed = [result.row for result in after.results if result.is_failure]
     assert len(failed) > 200
-    assert all(is_fresh(row) for row in failed)
+    assert all(is_of_nonce(row) for row in failed)
 
 
 @pytest.fixture(scope="module")

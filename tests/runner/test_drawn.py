@@ -20,17 +20,17 @@ from conformance.draw.factors import Factors
 from conformance.draw.rows import FIRST_SEQUENCE, SEQUENCE_EVERY, Drawn, RowDrawer, count_drawn_rows
 from conformance.evidence.drawn import describe_drawn, plan_of_run
 from conformance.evidence.folder import RESULTS
-from conformance.evidence.results import Evidence, InvalidEvidence, Target, part_of, read
+from conformance.evidence.results import Evidence, InvalidEvidence, Target, read, unfinished_path
 from conformance.isolate.backend import run_in_isolation
 from conformance.load.cases import load_suite, with_cases
 from conformance.model import Claims, Graph, Program, Rejected, Result
 from conformance.plan.quick import QUICK
-from conformance.plan.rows import Plan, Row, drawn_number, has_many_elements, plan_of
+from conformance.plan.rows import Plan, Row, has_many_elements, parse_drawn_id, plan_of
 from conformance.report.verify import verify_report
 from conformance.run.row import run_rows
 from conformance.runner.drawn_run import DrawnRun
 from conformance.runner.fresh_calls import FreshCalls
-from conformance.runner.run_suite import RunRequest, check_backend, run_suite
+from conformance.runner.run_suite import RunRequest, run_suite, set_up_backend
 from conformance.shrink.smallest_case import find_smallest
 from conformance.verdict.conclude import conclude_evidence
 from conformance.verdict.failure_kinds import shown_lines
@@ -294,7 +294,7 @@ def test_a_quick_run_writes_one_call_with_nothing_around_it(many: list[Row]) -> 
 @pytest.mark.parametrize("select", [None, QUICK])
 def test_one_more_backend_finds_the_small_cases_of_a_run(select: str | None) -> None:
     adapter, opened = FailsAlways(), list[FailsAlways]()
-    setup = check_backend(RunRequest("reference", PLAN, Target()), adapter, [])
+    setup = set_up_backend(RunRequest("reference", PLAN, Target()), adapter, [])
     drawn = DrawnRun(replace(PLAN, select=select), setup, 60, Target())
 
     def call(lists: Iterable[list[Row]]) -> Generator[Result]:
@@ -378,7 +378,7 @@ def test_a_case_about_a_type_of_shape_keeps_that_type(many: list[Row]) -> None:
 @pytest.mark.slow
 def test_a_row_that_fails_stands_in_the_evidence_and_decides(ring: tuple[Path, Evidence]) -> None:
     _, evidence = ring
-    failing = [result for result in evidence.results if drawn_number(result.row)]
+    failing = [result for result in evidence.results if parse_drawn_id(result.row)]
     assert [result for result in evidence.results if result.is_failure] == failing
     assert {result.diagnosis for result in failing} == {"answer changed later"}
     assert all(result.row.startswith("drawn-0-") for result in failing)
@@ -422,7 +422,7 @@ def test_a_resumed_run_draws_again(
         "conformance.shrink.smallest_case.find_smallest", lambda row, result, *_: result._replace(smallest_case=row.id)
     )
     lines = (ring[0] / RESULTS).read_bytes().splitlines(keepends=True)
-    part_of(tmp_path / RESULTS).write_bytes(b"".join(lines[:-1]))
+    unfinished_path(tmp_path / RESULTS).write_bytes(b"".join(lines[:-1]))
     evidence = run_plan(tmp_path, RING, resume=True)
     assert evidence.footer["resumed"] == len(PLAN.rows)
     assert [result.row for result in evidence.results] == [result.row for result in ring[1].results]

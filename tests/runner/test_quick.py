@@ -9,7 +9,7 @@ from conformance.evidence.results import read
 from conformance.load.cases import load_suite
 from conformance.model import Claims
 from conformance.plan.quick import QUICK, quick_rows
-from conformance.plan.rows import Row, drawn_number, has_many_elements, plan_of, plan_of_cases
+from conformance.plan.rows import Row, has_many_elements, parse_drawn_id, plan_of, plan_of_cases
 from conformance.plan.select import select_rows
 from conformance.run import row as row_module
 from conformance.runner.run_suite import rows_in_order
@@ -47,7 +47,7 @@ def test_a_quick_run_says_what_it_shows_and_gives_4(cli: Cli, tmp_path: Path) ->
 def test_a_planted_backend_fails_a_quick_run(cli: Cli, tmp_path: Path) -> None:
     """Its evidence holds drawn rows that failed, which are drawn again to read it."""
     cli("run", "planted:zero-is-one", QUICK, "--out", tmp_path / "out").expect(1, out="fail: ")
-    assert any(drawn_number(result.row) for result in read(tmp_path / "out" / "results.jsonl").results)
+    assert any(parse_drawn_id(result.row) for result in read(tmp_path / "out" / "results.jsonl").results)
     cli("verify", tmp_path / "out").expect(0, out="does not conform")
 
 
@@ -81,7 +81,7 @@ def test_a_full_run_calls_the_quick_rows_first() -> None:
 
 def test_quick_draws_rows_within_claims() -> None:
     claims = EVERYTHING._replace(not_claimed=("layout", "declared", "chain", "threads", "unknown-src"))
-    numbers = [drawn_number(row.id) for row in draw_rows(claims) if not claims.find_unclaimed(row.facets)]
+    numbers = [parse_drawn_id(row.id) for row in draw_rows(claims) if not claims.find_unclaimed(row.facets)]
     assert len(draw_rows(claims)) == len(numbers) > len(QUICK_ROWS.drawn) // 2
     assert {*numbers} <= {(0, number) for number in QUICK_ROWS.drawn}
 

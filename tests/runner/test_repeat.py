@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from conformance.evidence.results import Evidence, InvalidEvidence, Target
-from conformance.plan.rows import Plan, drawn_number
+from conformance.plan.rows import Plan, parse_drawn_id
 from conformance.run import row
 from conformance.runner.repeat import repeat
 from conformance.runner.run_suite import RunRequest, run_suite
@@ -58,7 +58,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> tuple[Plan, Evidence]:
 def test_drawn_rows_are_called_again_also_if_none_is_held(drawn: tuple[Plan, Evidence]) -> None:
     plan, evidence = drawn
     again = repeat(evidence, plan, RING, 10_000)
-    held = [result for result in evidence.results if drawn_number(result.row)]
+    held = [result for result in evidence.results if parse_drawn_id(result.row)]
     assert held
     assert again.rows == len(evidence.results) - len(held) + evidence.drawn.called
     assert again.differences == ()
@@ -84,6 +84,6 @@ def test_evidence_cannot_leave_out_drawn_rows(drawn: tuple[Plan, Evidence], monk
     plan, evidence = drawn
     monkeypatch.setattr("conformance.draw.rows.count_drawn_rows", lambda: 60)
     footer = {**evidence.footer, "drawn": {"called": 20, "failed": 0, "not_called": 40}}
-    results = tuple(each for each in evidence.results if not drawn_number(each.row))
+    results = tuple(each for each in evidence.results if not parse_drawn_id(each.row))
     with pytest.raises(InvalidEvidence, match="says that all drawn rows were called, and drawn-0-"):
         repeat(replace(evidence, results=results, footer=footer), plan, RING, 10_000)

@@ -11,9 +11,9 @@ import pytest
 
 from conformance import report
 from conformance.evidence import results as evidence_module
-from conformance.evidence.results import InvalidEvidence, part_of, read
+from conformance.evidence.results import InvalidEvidence, read, unfinished_path
 from conformance.isolate.backend import run_in_isolation
-from conformance.model import IDLE
+from conformance.model import NOT_CALLED
 from conformance.plan.rows import Row
 from conformance.verdict.conclude import conclude_evidence
 from conformance.verdict.rejudge import read_and_judge_part
@@ -30,7 +30,7 @@ __all__ = ["path"]
 def test_what_is_left_of_a_run_is_its_whole_lines(tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
     header = write(path, close=False)
-    left = part_of(path)
+    left = unfinished_path(path)
     whole = left.read_bytes()
     for content, rows in ((whole, 8), (whole[:-3], 7), (whole + b"\xff", 8), (whole[:10], 0), (b"", 0)):
         left.write_bytes(content)
@@ -92,7 +92,7 @@ def test_a_report_shows_the_rows_of_an_interrupted_run(command: Command, name: s
         assert "conforms to static-oneapi" not in text
         assert not builders.conforming(text)
     assert ("wrong answer: " in texts["summary.md"]) == (name == "failing")
-    number = len(lines_of(part_of(path))) - 1
+    number = len(lines_of(unfinished_path(path))) - 1
     words = f"the run did not end, after {number} rows"
     command("verify", command.out, "--suite", command.folder).expect(1, text=words)
 
@@ -135,8 +135,8 @@ def test_what_was_done_is_not_done_again(command: Command, monkeypatch: pytest.M
 def test_the_time_of_a_row_is_in_the_evidence(command: Command, tmp_path: Path) -> None:
     command.run(write_acting(tmp_path, "time.sleep(0.02)"), "--type", "f32", "--operation", "StaticReshape")
     results = read(command.out / "results.jsonl").results
-    assert all(result.milliseconds >= 20 for result in results if result.outcomes != IDLE)
-    assert not any(result.milliseconds for result in results if result.outcomes == IDLE)
+    assert all(result.milliseconds >= 20 for result in results if result.outcomes != NOT_CALLED)
+    assert not any(result.milliseconds for result in results if result.outcomes == NOT_CALLED)
 
 
 def test_a_time_of_an_unknown_row_is_refused(path: Path) -> None:
@@ -154,9 +154,9 @@ def test_a_killed_process_of_its_own_leaves_a_refused_file(tmp_path: Path) -> No
     words += ["--suite", str(builders.write_suite(tmp_path)), "--out", str(tmp_path / "out")]
     child = subprocess.Popen(words, cwd=builders.ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     path = tmp_path / "out" / "results.jsonl"
-    wait(part_of(path).exists)
+    wait(unfinished_path(path).exists)
     child.kill()
     child.wait()
     assert not path.exists()
     with pytest.raises(InvalidEvidence):
-        read(part_of(path))
+        read(unfinished_path(path))

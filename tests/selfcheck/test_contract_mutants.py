@@ -10,7 +10,7 @@ from conformance.adapters import reference
 from conformance.load.spec import load_spec
 from conformance.meaning.compiled_rules import compile_rules
 from conformance.meaning.contract import Contract, contracts, documents_by_contract
-from conformance.meaning.domain import SMALL_DOMAIN, TINY_DOMAIN, calls, far_calls
+from conformance.meaning.domain import SMALL_DOMAIN, TINY_DOMAIN, calls, calls_at_limits
 from conformance.model import CallForm, Malformed, Rule, Spec
 from conformance.selfcheck.mutate_source import mutants
 from conformance.selfcheck.prove import (
@@ -97,7 +97,7 @@ def is_refuted(rule: Rule, pairs: list[tuple[Side, Side]]) -> bool:
         found = compare(one, other, 1 if rule.id in OF_FORM else 2, first_only=True).differences
         if any(each.call and differ(one, other, each.call[:3]) for each in found):
             return True
-    return rule.level == "capacity" and any(differ(*pairs[0], call) for call in far_calls())
+    return rule.level == "capacity" and any(differ(*pairs[0], call) for call in calls_at_limits())
 
 
 @pytest.mark.slow

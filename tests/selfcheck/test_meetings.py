@@ -108,7 +108,7 @@ LAST: dict[tuple[str, str], Callable[[Row], bool]] = {
 
 def takes_two_sources(steps: Sequence[RowStep]) -> bool:
     """Ask whether one graph is called with a src, another and the first again; an empty src may have no other."""
-    sources = [step.source.dims for step in steps]
+    sources = [step.src_spec.dims for step in steps]
     is_other = sources[0] == sources[2] and (sources[0] != sources[1] or 0 in sources[0])
     return is_other and len({step.graph for step in steps}) == 1
 

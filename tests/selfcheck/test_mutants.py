@@ -89,7 +89,7 @@ def test_equal_changes_in_equal_lines_have_different_names() -> None:
 def task(*meanings: Meaning) -> RowStep:
     first = rows()[0].steps[0]
     judged = tuple(StepMeaning(meaning, (f"document-{k}",)) for k, meaning in enumerate(meanings))
-    return RowStep(first.graph, first.source, first.shapes, False, judged, False)
+    return RowStep(first.graph, first.src_spec, first.shapes, False, judged, False)
 
 
 ILLEGAL = Meaning("illegal", None, ("one-infer", "lower-bound"))

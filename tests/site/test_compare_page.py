@@ -8,7 +8,7 @@ import pytest
 
 from conformance.evidence.results import read
 from conformance.model import Outcome, Result
-from conformance.plan.rows import Plan, drawn_number
+from conformance.plan.rows import Plan, parse_drawn_id
 from conformance.report.finished_run import FinishedRun
 from conformance.report.table_sections import collect_rules
 from conformance.site.compare_page import differs, name_runs, one_fails, render
@@ -167,7 +167,7 @@ def test_the_command_counts_drawn_rows_that_failed(command: Command) -> None:
     """Evidence holds the first of each kind, and counts all."""
     command.run("planted:rejects-everything", "--drawn-rows", "60").expect(1)
     results = read(command.out / "results.jsonl")
-    drawn = sum(result.is_failure and drawn_number(result.row) is not None for result in results.results)
+    drawn = sum(result.is_failure and parse_drawn_id(result.row) is not None for result in results.results)
     words = ("compare", command.out, command.out, "--suite", command.folder, "--out", command.folder / "page.html")
     said = command(*words, "--json").expect(0).data["backends"]
     assert {each["drawn_rows_that_fail"] for each in said} == {results.drawn.failed}

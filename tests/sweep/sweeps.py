@@ -10,7 +10,7 @@ from conformance.model import Spec
 from conformance.sweep.blocks import SweepRequest, blocks_of, list_variants
 from conformance.sweep.context import SweepContext
 from conformance.sweep.run_block import BlockRun
-from conformance.sweep.sweep_file import FILE
+from conformance.sweep.sweep_file import SWEEP_FILE
 from conformance.sweep.tally import EMPTY, Tally, add
 from tests.builders import CommandOutput
 
@@ -31,4 +31,4 @@ def swept(spec: Spec, adapter: Any, domain: Domain = TINY_DOMAIN, **chosen: Any)
 
 def read(folder: Path) -> Any:
     """Return what a sweep wrote."""
-    return json.loads((folder / FILE).read_text(encoding="utf-8"))
+    return json.loads((folder / SWEEP_FILE).read_text(encoding="utf-8"))

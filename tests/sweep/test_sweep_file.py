@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.sweep.sweep_file import FILE
+from conformance.sweep.sweep_file import SWEEP_FILE
 from conformance.system.files import lock_folder
 from tests.builders import Cli
 from tests.processes import peak_memory
@@ -80,11 +80,11 @@ def test_a_sweep_that_cannot_start_removes_old_results(tmp_path: Path, sweep: Sw
 def test_a_symbolic_link_is_replaced_and_not_written_through(tmp_path: Path, sweep: Sweep) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "mine").write_text("kept")
-    (tmp_path / "out" / FILE).symlink_to(tmp_path / "mine")
+    (tmp_path / "out" / SWEEP_FILE).symlink_to(tmp_path / "mine")
     sweep(tmp_path / "out").expect(1)
     assert (tmp_path / "mine").read_text() == "kept"
-    assert os.listdir(tmp_path / "out") == [FILE]
-    assert not (tmp_path / "out" / FILE).is_symlink()
+    assert os.listdir(tmp_path / "out") == [SWEEP_FILE]
+    assert not (tmp_path / "out" / SWEEP_FILE).is_symlink()
 
 
 def test_two_sweeps_do_not_write_into_one_folder(tmp_path: Path, sweep: Sweep) -> None:
@@ -96,7 +96,7 @@ def test_two_sweeps_do_not_write_into_one_folder(tmp_path: Path, sweep: Sweep) -
 
 @pytest.mark.parametrize("isolation", ["worker", "none"])
 def test_a_file_that_the_backend_writes_is_replaced(tmp_path: Path, sweep: Sweep, isolation: str) -> None:
-    file = tmp_path / "out" / FILE
+    file = tmp_path / "out" / SWEEP_FILE
     backend = write_acting(tmp_path, "file.write_text('mine')", f"file = Path({str(file)!r})")
     sweep(tmp_path / "out", "--isolation", isolation, backend=backend).expect(0)
     assert read(tmp_path / "out")["backend"]["adapter"] == backend

@@ -16,7 +16,7 @@ from conformance.sweep import run_block
 from conformance.sweep.blocks import SweepRequest, blocks_of, list_variants
 from conformance.sweep.context import BackendLost, SweepContext
 from conformance.sweep.run_block import BlockRun
-from conformance.sweep.sweep_file import FILE
+from conformance.sweep.sweep_file import SWEEP_FILE
 from conformance.sweep.tally import EMPTY, Tally, add
 
 from ..misbehaving import GIVES_UP
@@ -32,7 +32,7 @@ def test_blocks_that_were_taken_in_part_are_no_sweep(
 
     monkeypatch.setattr(command_module, "run_block", fewer)
     sweep(tmp_path).expect(3, err="a worker made 1 calls of a block of 2")
-    assert not (tmp_path / FILE).exists()
+    assert not (tmp_path / SWEEP_FILE).exists()
 
 
 # ── a backend that does not answer ────────────────────────────────────────────────────────────────

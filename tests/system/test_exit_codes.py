@@ -9,7 +9,7 @@ import yaml
 import conformance
 from conformance.cli.commands import CLOSING
 from conformance.cli.run import EXAMPLES
-from conformance.system.exit_codes import SUMMARY, TABLE
+from conformance.system.exit_codes import EXIT_CODES, SUMMARY
 
 ROOT = Path(conformance.__file__).parents[1]
 in_clone = pytest.mark.skipif(not (ROOT / "action.yml").is_file(), reason="README and the action stay in the clone")
@@ -18,7 +18,7 @@ in_clone = pytest.mark.skipif(not (ROOT / "action.yml").is_file(), reason="READM
 @in_clone
 def test_readme_has_the_table_of_exit_codes() -> None:
     rows = re.findall(r"^\| (\d+) \| (.+) \|$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert {int(code): meaning for code, meaning in rows} == {code: entry.meaning for code, entry in TABLE.items()}
+    assert {int(code): meaning for code, meaning in rows} == {code: entry.meaning for code, entry in EXIT_CODES.items()}
 
 
 @in_clone

@@ -4,7 +4,7 @@ import pytest
 
 from conformance.cli.commands import parser_of, top_parser
 from conformance.system.terminal import columns, paint, plain, say, table, verbatim, wrap
-from conformance.system.text import shorten, tell_error
+from conformance.system.text import pick_error_line, shorten
 
 
 @pytest.mark.parametrize("name", [None, "run", "publish", "verify"])
@@ -96,7 +96,7 @@ XLA = "crash: died\nF0000 shape.cc:12] Check failed: a == b (1 vs. 2)\n*** Check
     ids=["Python", "C++", "Rust", "check", "one line", "prose"],
 )
 def test_of_a_stack_trace_the_error_is_told(text: str, told: str) -> None:
-    assert tell_error(text) == told
+    assert pick_error_line(text) == told
 
 
 def test_a_text_is_shortened_once() -> None:

@@ -81,7 +81,7 @@ NAIVE = ((conclude, "_exit_code", no_failures_are_success), (standing, "_word", 
 
 def cell(outcome: OutcomeKind, kind: Kind, verdict: str) -> tuple[Any, str, Any]:
     """A cell of the table turned into another verdict."""
-    return judge.TABLE, outcome, {**judge.TABLE[outcome], kind: (verdict, "")}
+    return judge.OUTCOME_VERDICTS, outcome, {**judge.OUTCOME_VERDICTS[outcome], kind: (verdict, "")}
 
 
 # ── success where nothing, or nothing that fails, was run ─────────────────────────────────────────
@@ -97,7 +97,7 @@ def test_a_run_of_nothing_that_fails(command: Command, backend: str, words: tupl
 
 # ── a skip or an opt-out counted as pass ──────────────────────────────────────────────────────────
 def test_everything_unsupported(command: Command) -> None:
-    guard = (judge.TABLE, "unsupported", dict.fromkeys(judge.COLUMNS, ("pass", "")))
+    guard = (judge.OUTCOME_VERDICTS, "unsupported", dict.fromkeys(judge.COLUMNS, ("pass", "")))
     as_we_are_and_without(lambda: command.run(mini("Unable"), "--json"), guard, UNPLANTED).expect(1)
 
 
@@ -110,7 +110,7 @@ def test_refusals_of_what_is_left_out_pass_nothing(command: Command, monkeypatch
 # ── a crash, or a bug, accepted as a correct refusal ──────────────────────────────────────────────
 @pytest.mark.parametrize(("backend", "outcome"), [("Crashes", "crash"), ("Errs", "error")])
 def test_only_a_refusal_is_a_refusal(command: Command, backend: str, outcome: OutcomeKind) -> None:
-    guard = (judge.TABLE, outcome, judge.TABLE["rejected"])
+    guard = (judge.OUTCOME_VERDICTS, outcome, judge.OUTCOME_VERDICTS["rejected"])
     as_we_are_and_without(lambda: command.run(mini(backend), "--json"), guard).expect(1)
 
 

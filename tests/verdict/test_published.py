@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.evidence.folder import find_published_results, find_results, name_of
+from conformance.evidence.folder import find_published_results, find_results, name_of_folder
 from conformance.evidence.results import read
 from conformance.system.exit_codes import CANNOT_START
 from conformance.verdict.conclude import conclude_evidence
@@ -31,7 +31,7 @@ def test_the_quick_rows_come_to_what_is_published(name: str, tmp_path: Path) -> 
         pytest.skip(done.stderr.strip())
     here = read(tmp_path / "results.jsonl")
     backend = here.header["backend"]
-    path = find_published_results(REPORTS / name_of(backend["name"], backend["version"]))
+    path = find_published_results(REPORTS / name_of_folder(backend["name"], backend["version"]))
     known = read(path) if path else None
     if known is None or known.header["backend"] != backend:
         pytest.skip(f"no results of this {name} on such a processor are published")

@@ -47,7 +47,7 @@ def legal_rows(type_: str | None = None) -> list[Row]:
             continue
         (task,) = row.steps
         meaning = task.meanings[0].meaning
-        small = len(task.src.elements) < 2000 and _fits_numpy(task.source.dims) and _fits_numpy(meaning.dst or ())
+        small = len(task.src.elements) < 2000 and _fits_numpy(task.src_spec.dims) and _fits_numpy(meaning.dst or ())
         if small and meaning.kind == "legal" and len(task.graph.nodes) == 1:
             rows.append(row)
     return rows
@@ -147,7 +147,7 @@ def _bare_calls() -> float:
         for step, written in zip(row.steps, row.case.steps, strict=True) if not row.case.large else ():
             meaning = step.meanings[0].meaning
             shape: Any = meaning.dst if meaning.kind == "legal" else written.shapes[-1]
-            if _fits_numpy(step.source.dims) and _fits_numpy(shape or ()):
+            if _fits_numpy(step.src_spec.dims) and _fits_numpy(shape or ()):
                 src, want = step.src.tensor.array(), step.src.elements[:]
                 began = time.process_time()
                 try:
@@ -288,6 +288,6 @@ def item_of_pytest() -> Measured:
             quiet = ["-q", "-p", "no:cacheprovider", "--rootdir", name, *words]
             return min(once([PYTHON, "-m", "pytest", *quiet], folder=folder)[0] for _ in range(2))
 
-        ours = cost(*plugin, "cases") - cost(*plugin, rows[0].node_id)  # by name, or the empty ones are run as well
+        ours = cost(*plugin, "cases") - cost(*plugin, rows[0].pytest_id)  # by name, or the empty ones are run as well
         bare = cost(f"{name}/test_1500.py") - cost(f"{name}/test_1.py")
     return Measured(ours / (len(rows) - 1), bare / 1499, "an empty parametrised test")

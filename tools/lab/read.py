@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from conformance.adapter import bundled_backends, find_bundled
 from conformance.load.schema import read_file
-from conformance.load.strict_yaml import require
+from conformance.load.strict_yaml import raise_problems
 from conformance.model import Place, Problem
 from conformance.system.text import describe_unknown
 
@@ -80,10 +80,10 @@ class LabFile(NamedTuple):
 def load_lab(path: Path) -> LabFile:
     """Read a lab.yaml; Malformed, with every problem, if it does not fit its schema or names unknown backends."""
     content, problems = read_file(path, SCHEMA)
-    require([problem._replace(place=Place(str(path), problem.place.line)) for problem in problems])
+    raise_problems([problem._replace(place=Place(str(path), problem.place.line)) for problem in problems])
     by, entries = content.get("by"), content["environments"].items()
     environments = {name: _environment(name, entry, by) for name, entry in entries}
-    require([*_unknown_backends(environments, content, path)])
+    raise_problems([*_unknown_backends(environments, content, path)])
     return LabFile({need: tuple(labels) for need, labels in content["runners"].items()}, environments)
 
 

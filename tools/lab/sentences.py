@@ -14,7 +14,7 @@ from typing import NamedTuple
 from conformance.evidence.folder import PUBLISHED, find_published_results
 from conformance.evidence.results import InvalidEvidence, read, refuse_incomplete
 from conformance.load.schema import read_file
-from conformance.load.strict_yaml import require
+from conformance.load.strict_yaml import raise_problems
 from conformance.model import BAD, FAIL, NOT_CLAIMED, OBSERVED, PASS, Place, Problem, Result
 from conformance.plan.rows import Plan
 from conformance.plan.select import BadExpression, parse_selection
@@ -49,7 +49,7 @@ class Sentence(NamedTuple):
 def load_sentences(path: Path) -> tuple[Sentence, ...]:
     """Read a sentences.yaml; Malformed, with every problem, if it does not fit its schema."""
     content, problems = read_file(path, SCHEMA)
-    require([problem._replace(place=Place(str(path), problem.place.line)) for problem in problems])
+    raise_problems([problem._replace(place=Place(str(path), problem.place.line)) for problem in problems])
     return tuple(
         Sentence(Place(str(path), each.line), each["file"], each["says"], tuple(map(_rows, each["shown"])))
         for each in content["sentences"]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from conformance.adapter import digest_of_adapter, name_and_device
-from conformance.evidence.folder import find_published_results, name_of
+from conformance.evidence.folder import find_published_results, name_of_folder
 from conformance.evidence.journal import JournalReader
 from conformance.evidence.results import FORMS, InvalidEvidence, OtherFormat, read_content
 from conformance.model import Suite
@@ -58,7 +58,7 @@ def folder_of(environment: Environment, backend: str) -> str:
     """Return the name of the folder into which the results of a backend are published."""
     name, device = name_and_device(backend)
     own = name if device is None else f"{name}-{device.partition(':')[0]}"
-    return name_of(own, environment.version_of(backend) or "")
+    return name_of_folder(own, environment.version_of(backend) or "")
 
 
 def _stale(path: Path, backend: str, suite: Suite, days: int) -> Iterator[str]:

@@ -19,7 +19,7 @@ import numpy as np
 from ...adapter import CannotStart, load_adapter, place_in
 from ...model import Adapter, Array, Program, Rejected, Tensor, Unsupported
 from ...model.types import WIDTH
-from ...plan.memory import answer_limit, size_of, strides_of
+from ...plan.memory import max_answer_bytes, size_of, strides_of
 from ...run.call import (
     as_text,
     call_often,
@@ -264,7 +264,7 @@ class AdapterServer:
             return {"error": {"message": str(type_)}}, ()
         dims = dims_of_answer(value)
         result: dict[str, Any] = {"type": type_, "dims": [encode_integer(n) for n in dims]}
-        if (size := size_of(type_, dims)) > answer_limit(tensors[0].dims):
+        if (size := size_of(type_, dims)) > max_answer_bytes(tensors[0].dims):
             return {"result": result | {"bytes": size}}, ()  # the suite does not read the elements
         data = elements_of(value)
         program.did = (type_, dims, data) if len(data) <= _MAX_BYTES_COMPARED else None
