@@ -19,7 +19,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .adapter import is_importing
-from .cli.arguments import Usage, load_spec_of, pick
+from .cli.arguments import Stop, load_spec_of, pick
 from .cli.commands import parser_of
 from .cli.facts import meaning_facts
 from .cli.run import RunFolder, conclude, request_of, write_reports
@@ -120,17 +120,17 @@ def check(
     given = _array(src)
     with _value_errors():
         if (type_ := name_of(given.dtype)) not in WIDTH:
-            raise Usage(f"src is an array of {given.dtype}, which is no element type; known: {', '.join(WIDTH)}")
+            raise Stop(f"src is an array of {given.dtype}, which is no element type; known: {', '.join(WIDTH)}")
         if isinstance(answer, type) and issubclass(answer, BaseException):
-            raise Usage(f"the answer is a class; give an instance of the exception {answer.__name__}")
+            raise Stop(f"the answer is a class; give an instance of the exception {answer.__name__}")
         is_error = isinstance(answer, BaseException) and not isinstance(answer, Exception)
         if is_error or isinstance(answer, AttributeError | ImportError | NameError | SyntaxError | Unsupported):
-            raise Usage(f"the answer is {answer!r:.60}, by which no library rejects a call")
+            raise Stop(f"the answer is {answer!r:.60}, by which no library rejects a call")
         if type(answer) in (TypeError, AssertionError):
             how = "if your library rejects the call by it, give conformance.Rejected('run', str(error))"
-            raise Usage(f"the answer is {answer!r:.60}, by which bugs speak too; {how}")
+            raise Stop(f"the answer is {answer!r:.60}, by which bugs speak too; {how}")
         if isinstance(answer, ARRAYS) and (error := big_endian_error(answer.dtype)):
-            raise Usage(f"the answer is {error}")
+            raise Stop(f"the answer is {error}")
         spec, compiled = _contracts()
         call = Call(given.shape, read_entries("shape", _text("shape", shape)), _flag("special_zero", special_zero))
         documents = _documents(spec, document)
@@ -240,7 +240,7 @@ def run(  # noqa: PLR0913 - each is an option of the command
     with _value_errors(), _ONE_RUN, ExitStack() as locks:
         words += ["--quick"] * _flag("quick", quick)
         if is_importing():  # the run would import the file again, which would begin a run, and so on
-            raise Usage(
+            raise Stop(
                 "the adapter's file calls conformance.run while it is imported; call it below "
                 "`if __name__ == '__main__':`"
             )
@@ -248,7 +248,7 @@ def run(  # noqa: PLR0913 - each is an option of the command
         request = request_of(args)
         folder = RunFolder(args.out, None, locks)
         try:
-            evidence = run_suite(request, folder.claim if folder.named else None)
+            evidence = run_suite(request, folder.lock_and_clear if folder.named else None)
         finally:
             gc.unfreeze()  # a run freezes what is there; the caller's program goes on
         conclusion = conclude(request.plan, evidence, folder.path)
@@ -292,18 +292,18 @@ def _text(name: str, lengths: Any) -> str:
     if isinstance(lengths, str):
         return lengths
     if isinstance(lengths, Mapping | Set | bytes | bytearray):
-        raise Usage(f"{name} is {str(lengths)[:60]}, which is no list of lengths; write a list")
+        raise Stop(f"{name} is {str(lengths)[:60]}, which is no list of lengths; write a list")
     entries = [lengths] if _is_single(lengths) else list(lengths)
     for each in entries:
         read = read_entries if isinstance(each, float | np.floating) else read_named_lengths  # nan and inf are no names
         if not _is_single(each) or len(read(name, str(each))) != 1:
-            raise Usage(f"{name} holds {str(each)[:60]!r}, and a length is one number")
+            raise Stop(f"{name} holds {str(each)[:60]!r}, and a length is one number")
     return ",".join(map(str, entries))
 
 
 def _flag(name: str, value: object) -> bool:
     if isinstance(value, str) or str(value) not in ("True", "False", "1", "0"):  # no text, which the command reads
-        raise Usage(f"{name} {str(value)[:60]!r} is neither true nor false; write {name}=True")
+        raise Stop(f"{name} {str(value)[:60]!r} is neither true nor false; write {name}=True")
     return str(value) in ("True", "1")
 
 
@@ -322,12 +322,12 @@ def _backend_of(adapter: str | type) -> str:
     if isinstance(adapter, str):
         return adapter
     if not isinstance(adapter, type):
-        raise Usage(f"{adapter!r:.60} is no class; give the adapter's class, or text such as 'mine.py:Mine'")
+        raise Stop(f"{adapter!r:.60} is no class; give the adapter's class, or text such as 'mine.py:Mine'")
     found: Any = sys.modules.get(adapter.__module__)
     for name in adapter.__qualname__.split("."):
         found = getattr(found, name, None)
     if found is not adapter and found is not None:
-        raise Usage(f"{adapter.__qualname__} of {adapter.__module__} is another class than the one that is given")
+        raise Stop(f"{adapter.__qualname__} of {adapter.__module__} is another class than the one that is given")
     if "." in adapter.__module__:  # a module of a package may import its neighbours
         return f"{adapter.__module__}:{adapter.__qualname__}"
     try:
@@ -335,5 +335,5 @@ def _backend_of(adapter: str | type) -> str:
     except (OSError, TypeError):
         file = Path()
     if not file.is_file():
-        raise Usage(f"{adapter.__name__} is defined in no file, and a backend runs in another process; write it to one")
+        raise Stop(f"{adapter.__name__} is defined in no file, and a backend runs in another process; write it to one")
     return f"{file}:{adapter.__qualname__}"

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from conformance.cli.arguments import Usage, load_plan, say_error
+from conformance.cli.arguments import Stop, load_plan, say_error
 from conformance.cli.parser import Parser, path
 from conformance.cli.shared_options import add_suite
 from conformance.evidence.drawn import plan_of_run
@@ -146,7 +146,7 @@ def main(words: Sequence[str] | None = None) -> int:
         args = parser.parse_args(words)
         folders = (args.folder, *sorted(args.folder.glob("*/")))
         if not (found := [file for folder in folders for file in find_results(folder)]):
-            raise Usage(f"{str(args.folder)!r} holds no {RESULTS}; name the folder of a run, or of several")
+            raise Stop(f"{str(args.folder)!r} holds no {RESULTS}; name the folder of a run, or of several")
         plan, faults = load_plan(args.suite), load_faults()
         problems = [problem for file in found for problem in _compare(file, plan, faults)]
     except (CommandError, Malformed) as error:

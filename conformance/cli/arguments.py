@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from ..plan.rows import Plan
 
 
-class Usage(CommandError):
-    """The command line cannot be carried out; the message says in one line why and what to type instead."""
+class Stop(CommandError):
+    """The command ends here; the message says in one line why, and what to do."""
 
     def __init__(self, what: str, code: int = USAGE) -> None:
         super().__init__(what)
@@ -29,10 +29,10 @@ class Usage(CommandError):
 
 
 def check_folder(option: str, path: Path | None) -> Path | None:
-    """Return `path`; Usage if it is not a folder."""
+    """Return `path`; Stop if it is not a folder."""
     if path is not None and not path.is_dir():
         what = "is not a folder" if path.exists() else "does not exist"
-        raise Usage(f"{option} {str(path)!r} {what}; give the folder that holds the files")
+        raise Stop(f"{option} {str(path)!r} {what}; give the folder that holds the files")
     return path
 
 
@@ -69,18 +69,18 @@ def locate_case(case: Case, suite: Suite) -> Place:
 
 
 def pick(what: str, name: str, names: Iterable[str]) -> str:
-    """Return `name`; Usage if it is not among `names`."""
+    """Return `name`; Stop if it is not among `names`."""
     known = list(names)
     if name not in known:
-        raise Usage(describe_unknown(what, name, known))
+        raise Stop(describe_unknown(what, name, known))
     return name
 
 
 def refuse_unknown(what: str, names: Iterable[str] | None, known: Collection[str], see: str = "") -> None:
-    """Raise Usage for the first name that is not known."""
+    """Raise Stop for the first name that is not known."""
     for name in names or ():
         if name not in known:
-            raise Usage(describe_unknown(what, name, sorted(known), see))
+            raise Stop(describe_unknown(what, name, sorted(known), see))
 
 
 def suite_option(suite: Path | None, option: str = "--suite ") -> str:

@@ -30,7 +30,7 @@ from ..system.go_on import go_on
 from ..system.terminal import say, verbatim
 from ..verdict.conclude import Conclusion
 from ..verdict.sentences import describe_missing_cases
-from .arguments import Usage, emit, load_plan, say_error
+from .arguments import Stop, emit, load_plan, say_error
 from .parser import Parser, days, existing_file
 from .printing import print_conclusion
 from .request import add_request_options, read_common_options, refusals_fail
@@ -65,9 +65,9 @@ def add_options(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the backend; write evidence, reports and certificate, or a commitment; return the exit code of the run."""
     if is_reference(args.backend):
-        raise Usage("the reference is part of the suite and gets no certificate; name the backend of a library")
+        raise Stop("the reference is part of the suite and gets no certificate; name the backend of a library")
     if args.commit and (args.challenge or args.key or args.tester):
-        raise Usage("--commit names what will be tested; --challenge, --tester and --key are for the run after that")
+        raise Stop("--commit names what will be tested; --challenge, --tester and --key are for the run after that")
     if args.key is not None:
         try_key(args.key, TESTER)  # before any work is done for a signature
     out = (args.out or DEFAULT_OUT).resolve()
@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
             raise InvalidEvidence(why)
         plan = plan_under_nonce(load_plan(args.suite), asked.record["nonce"] if asked else None)
         if plan.suite.lost:
-            raise Usage(describe_missing_cases(plan.suite))
+            raise Stop(describe_missing_cases(plan.suite))
         every_row = HangPolicy(max_hangs=0)  # a certificate is of all rows, also where others of their case hang
         request = replace(read_common_options(args, plan), with_subject=True, hangs=every_row)
         evidence = _run_request(request, args.challenge, commitment, out)
@@ -111,7 +111,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _read_commitment(asked: records.RecordFile, backend: str, out: Path) -> records.RecordFile:
     if not (out / records.COMMITMENT).is_file():
-        raise Usage(f"{out} has no {records.COMMITMENT}; name the --out of `conformance certify {backend} --commit`")
+        raise Stop(f"{out} has no {records.COMMITMENT}; name the --out of `conformance certify {backend} --commit`")
     commitment = records.read_record(out / records.COMMITMENT, records.COMMITMENT_FORM)
     if commitment.sha256 != asked.record["commitment"]:
         raise InvalidEvidence(f"{asked.path}: was given for another commitment than {commitment.path}")
@@ -125,7 +125,7 @@ def _run_request(
 
     def folder_of(header: Mapping[str, Any]) -> Path:
         if header["backend"]["name"] == REFERENCE:
-            raise Usage(
+            raise Stop(
                 f"{request.backend}: calls itself {REFERENCE}; set `identity`, the name and version of a library"
             )
         if commitment is not None:  # the files under test are known after the run

@@ -11,7 +11,7 @@ from ..certificate.statement import CHALLENGE, COMMITMENT_FORM, challenge_of, re
 from ..evidence.results import InvalidEvidence
 from ..system.exit_codes import CommandError
 from ..system.terminal import count_noun, say
-from .arguments import Usage, emit, load_plan
+from .arguments import Stop, emit, load_plan
 from .parser import Parser, days, existing_file
 from .request import refusals_fail
 from .shared_options import add_key
@@ -30,10 +30,10 @@ def add_options(parser: Parser) -> None:
 
 @refusals_fail()
 def run(args: argparse.Namespace) -> int:
-    """Write the challenge; Usage if the commitment is of another suite."""
+    """Write the challenge; Stop if the commitment is of another suite."""
     path, key, out = args.commitment, args.key, args.out or Path(CHALLENGE)
     if out.exists():
-        raise Usage(f"{out} exists; a challenge is given once, so name another file with --out")
+        raise Stop(f"{out} exists; a challenge is given once, so name another file with --out")
     committed = read_record(path, COMMITMENT_FORM)
     commitment = committed.record
     suite = load_plan(args.suite).suite.digest

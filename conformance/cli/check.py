@@ -24,7 +24,7 @@ from ..selfcheck.documents import Coverage, DocumentCoverage, verify_documents
 from ..selfcheck.meetings import DesignCount, count_meetings, problems_with_meetings
 from ..selfcheck.same_rows import lock_suite
 from ..system.terminal import count_noun, paint, say, table, verbatim
-from .arguments import Usage, check_folder, emit, load_spec_of, locate, suite_option
+from .arguments import Stop, check_folder, emit, load_spec_of, locate, suite_option
 from .mutants import try_mutants
 from .parser import Parser
 from .prove import try_proof
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     if args.mutants is not None or args.prove is not None:
         named = "--mutants" if args.mutants is not None else "--prove"
         if args.lock or args.sources or (args.mutants is not None and args.prove is not None):
-            raise Usage(f"{named} checks nothing else; drop the other options but --suite and --json")
+            raise Stop(f"{named} checks nothing else; drop the other options but --suite and --json")
         if args.prove is not None:
             return try_proof(load_spec_of(args.suite), args.prove, args.json)
         return try_mutants(load_suite(args.suite), args.mutants, args.json)

@@ -13,7 +13,7 @@ from ..isolate.backend import isolation_of, limits_for
 from ..plan.rows import Plan
 from ..run.quiet_backend import quiet_backend
 from ..system.terminal import count_noun, paint, say, verbatim, wrap
-from .arguments import Usage, emit, load_plan
+from .arguments import Stop, emit, load_plan
 from .parser import Parser
 from .shared_options import add_backend, add_isolation, add_timeout
 
@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
     """Print a line for each check; 1 if the adapter must be corrected."""
     plan = load_plan(args.suite)
     if not any(map(is_plain, plan.rows)):
-        raise Usage(f"{args.suite} has no case with one call that is legal in every document; add one")
+        raise Stop(f"{args.suite} has no case with one call that is legal in every document; add one")
     checks: list[Check] = []
     for check in _run_quietly(_all(args, plan)):
         checks.append(check)

@@ -32,7 +32,7 @@ from ..system.groups import group_pairs
 from ..system.terminal import count_noun, paint, say, table, wrap
 from ..system.text import format_dims, name_first, shorten
 from ..verdict.conclude import Conclusion
-from .arguments import Usage, emit, load_spec_of, pick
+from .arguments import Stop, emit, load_spec_of, pick
 from .commands import parser_of
 from .facts import of_branch, standing
 from .parser import Parser, output_file, path
@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
     """Decide every reshape of every file and print a line for each; 0 if none is illegal and all are decided."""
     page, cases, backend, stream = args.out, args.cases, args.run, sys.stderr if args.json else None
     if args.json and backend is not None:
-        raise Usage("--run prints its verdict for people; leave --json out, or use --cases FILE and `conformance run`")
+        raise Stop("--run prints its verdict for people; leave --json out, or use --cases FILE and `conformance run`")
     spec = load_spec_of(args.suite)
     documents = (pick("document", args.document, spec.documents),) if args.document else tuple(spec.documents)
     judge = NodeJudge(spec, documents)
@@ -185,11 +185,11 @@ def _check(path: Path, judge: NodeJudge, inputs: Lengths, known: KnownFaults, is
         own = {name: dims for name, dims in inputs.items() if name in symbols or name in model.inputs}
         for name in symbols & own.keys() - model.inputs.keys():
             if len(own[name]) != 1:
-                raise Usage(f"{path}: {name!r} names one length, and --input gives {len(own[name])}; write {name}=1..8")
+                raise Stop(f"{path}: {name!r} names one length, and --input gives {len(own[name])}; write {name}=1..8")
         trials = fit_trials(list(_trials_of(own)), model.inputs)
         nodes = check_model(model, judge, trials, known)
     except ImpossibleInput as mistake:
-        raise Usage(f"{path}: {mistake}") from None
+        raise Stop(f"{path}: {mistake}") from None
     except UnreadableModel as unreadable:
         return CheckedFile(path, (), {}, str(unreadable))
     return CheckedFile(path, nodes, model.inputs)
@@ -200,7 +200,7 @@ def _symbols_of(inputs: Mapping[str, Dims | None]) -> set[str]:
 
 
 def _refuse_unknown_inputs(files: Sequence[CheckedFile], inputs: Iterable[str]) -> None:
-    """Raise Usage for a name of --input that no file has, unless one that could not be read may have it."""
+    """Raise Stop for a name of --input that no file has, unless one that could not be read may have it."""
     if any(file.why_unreadable for file in files):
         return
     for name in inputs:
@@ -208,7 +208,7 @@ def _refuse_unknown_inputs(files: Sequence[CheckedFile], inputs: Iterable[str]) 
             own, symbols = ", ".join(list(files[0].inputs)[:20]) or "none", sorted(_symbols_of(files[0].inputs))
             whose = f"of the first of {len(files)} files" if len(files) > 1 else f"of {files[0].path}"
             lengths = f", and names of lengths are {', '.join(symbols[:20])}" if symbols else ""
-            raise Usage(f"there is no input {name!r} for --input; the inputs {whose} are {own}{lengths}")
+            raise Stop(f"there is no input {name!r} for --input; the inputs {whose} are {own}{lengths}")
 
 
 def _exit_code(files: Sequence[CheckedFile]) -> int:
@@ -223,14 +223,14 @@ def _read_inputs(texts: Iterable[str]) -> Lengths:
     for text in texts:
         name, equals, lengths = text.rpartition("=")
         if not equals or not name:
-            raise Usage(f"--input {shorten(text)!r} names no input; write --input x=1..8,3,320,320")
+            raise Stop(f"--input {shorten(text)!r} names no input; write --input x=1..8,3,320,320")
         if name in dims:
-            raise Usage(f"--input names {shorten(name)!r} twice; give it once; 1..8 tries each length from 1 to 8")
+            raise Stop(f"--input names {shorten(name)!r} twice; give it once; 1..8 tries each length from 1 to 8")
         dims[name] = tuple(_read_range(entry, text) for entry in lengths.split(",")) if lengths != "()" else ()
     ranges = [tried for each in dims.values() for tried in each]
     if math.prod(map(len, ranges)) > _MAX_TRIALS or len(ranges) > MAX_ENTRIES:
         most = f"at most {_MAX_TRIALS:,} are tried, of at most {MAX_ENTRIES:,} lengths"
-        raise Usage(f"--input asks for too many combinations of lengths; {most}")
+        raise Stop(f"--input asks for too many combinations of lengths; {most}")
     return dims
 
 
@@ -246,12 +246,12 @@ def _trials_of(dims: Lengths) -> Iterator[Trial]:
 def _read_range(entry: str, text: str) -> range:
     match = _LENGTH.fullmatch(entry.strip())
     if not match:
-        raise Usage(f"--input {shorten(text)!r}: {shorten(entry)!r} is not a length; write 3, or 1..8 to try 1 to 8")
+        raise Stop(f"--input {shorten(text)!r}: {shorten(entry)!r} is not a length; write 3, or 1..8 to try 1 to 8")
     first = int(match[1])
     last = int(match[2] or first)
     if last < first or last > MAX_NUMBER:
         what = f"{entry.strip()} holds no length; write the smaller one first, and 2^63 - 1 at most"
-        raise Usage(f"--input {shorten(text)!r}: {what}")
+        raise Stop(f"--input {shorten(text)!r}: {what}")
     return range(first, min(last, first + _MAX_TRIALS) + 1)
 
 

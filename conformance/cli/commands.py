@@ -27,7 +27,7 @@ GROUPS = {
     },
     "certify a backend": {
         "certify": "run a backend whole and write a certificate, or the commitment to one",
-        "challenge": "draw a nonce for the commitment of a vendor",
+        "challenge": "draw a nonce for the commitment of a tester",
         "audit": "run the files of a certificate again and sign that the answers are the same",
     },
     "ask what the documents say": {
@@ -39,7 +39,7 @@ GROUPS = {
     "maintain the suite": {
         "check": "check that the specification is whole and true to the documents",
         "publish": "write a site of results, certificates and the annotated documents",
-        "export": "write the legal rows as tests of ONNX or benchdnn, or what calls mean as code",
+        "export": "write the suite in another form: tests, calls as JSON, code, or a proof for solvers",
     },
 }
 """All commands by purpose, with what each does.

@@ -17,7 +17,7 @@ from ..report.diff import Difference, compare_runs
 from ..system.files import replace_text
 from ..system.terminal import say, verbatim
 from ..verdict.rejudge import read_and_judge
-from .arguments import Usage, emit, load_plan, load_spec_of, pick, suite_option
+from .arguments import Stop, emit, load_plan, load_spec_of, pick, suite_option
 from .diff_documents import diff_documents, print_document_diff
 from .parser import Parser, path
 
@@ -41,9 +41,9 @@ def run(args: argparse.Namespace) -> int:
         names = [str(args.old), str(args.new)]
         if not spec.documents.keys().isdisjoint(names):
             if run := next((name for name in names if name not in spec.documents and Path(name).exists()), None):
-                raise Usage(f"{run} is no document; compare two runs or two documents, not one of each")
+                raise Stop(f"{run} is no document; compare two runs or two documents, not one of each")
             if args.out:
-                raise Usage("--out is for two runs; what differs between documents is printed, or --json has it")
+                raise Stop("--out is for two runs; what differs between documents is printed, or --json has it")
             a, b = (pick("document", name, spec.documents) for name in names)
             data = diff_documents(spec, a, b, suite_option(args.suite))
             if args.json:
@@ -52,12 +52,12 @@ def run(args: argparse.Namespace) -> int:
                 print_document_diff(spec, data)
             return 0
     if args.out and args.out.suffix not in (".md", ".html"):
-        raise Usage(f"--out {args.out}: the name must end in .md or .html, which says what to write")
+        raise Stop(f"--out {args.out}: the name must end in .md or .html, which says what to write")
     plan = load_plan(args.suite)
     old, new = (read_and_judge(results_path(path), plan, any_suite=True) for path in (args.old, args.new))
     change = compare_runs(old, new, plan)
     if not change.tests:
-        raise Usage(f"{args.old} and {args.new} have no test in common; compare runs that were asked for the same")
+        raise Stop(f"{args.old} and {args.new} have no test in common; compare runs that were asked for the same")
     if args.out:
         _write(change, (args.old, args.new), args.out)
     if args.json:

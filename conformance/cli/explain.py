@@ -12,7 +12,7 @@ from ..model import Spec
 from ..plan.rows import explain_drawn
 from ..system.terminal import label_paragraph, lines, paint, say, table, verbatim, wrap
 from ..system.text import describe_unknown, format_call
-from .arguments import Usage, emit, load_spec_of, suite_option
+from .arguments import Stop, emit, load_spec_of, suite_option
 from .explain_case import find_case, print_case, print_script
 from .facts import of_document, of_finding, of_operation, of_rule
 from .parser import Parser
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     name, backend, options = args.name or "", args.backend, suite_option(args.suite)
     if not name.strip():
         what = "say what to explain: a rule, a finding, a document, an operation or a case; `conformance list rules`"
-        raise Usage(what)
+        raise Stop(what)
     spec = load_spec_of(args.suite)
     things = _find_things(spec, name, options) if backend is None else []
     if not things:
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
         things = find_case(suite, name, options, suite_option(args.suite, "--conformance-suite="))
         if not things:
             names = [*spec.rules, *spec.findings, *spec.documents, *spec.operations, *suite.cases]
-            raise Usage(explain_drawn(name) or describe_unknown("name", name, names, "conformance list rules"))
+            raise Stop(explain_drawn(name) or describe_unknown("name", name, names, "conformance list rules"))
     if args.json:
         emit(things)
         return 0

@@ -15,7 +15,7 @@ from ..report.wording import format_step
 from ..shrink.write_case import write_expectation
 from ..system.terminal import label_paragraph, paint, say, say_raw, verbatim
 from ..system.text import describe_unknown
-from .arguments import Usage, emit, locate_case
+from .arguments import Stop, emit, locate_case
 from .facts import of_meaning
 from .printing import print_heading, print_meanings
 
@@ -105,9 +105,9 @@ def print_script(suite: Suite, name: str, backend: str, as_json: bool, options: 
     """Print a script that repeats the row of that name, or a row of the case, in the library's own Python."""
     rows = _find_rows(suite, name)
     if not rows and name in suite.spec.rules:
-        raise Usage(f"{name!r} is a rule, and --backend takes a case; see `conformance list cases {name}`")
+        raise Stop(f"{name!r} is a rule, and --backend takes a case; see `conformance list cases {name}`")
     if not rows:
-        raise Usage(explain_drawn(name) or describe_unknown("case", name, suite.cases, "conformance list cases"))
+        raise Stop(explain_drawn(name) or describe_unknown("case", name, suite.cases, "conformance list cases"))
     rows.sort(key=lambda row: row.type != "f32")  # most libraries have f32
     row = _find_writable(rows, backend, f"conformance run {shlex.quote(backend)}{options} -k {shlex.quote(name)}")
     text = complete_script({row.case.id: row}, backend)
@@ -122,15 +122,15 @@ def _find_writable(rows: list[Row], backend: str, run: str) -> Row:
     name, device = name_and_device(backend)
     if name not in bundled_backends():
         if ":" in backend:
-            raise Usage(f"--backend takes bundled backends only; to call the case on {backend}: {run}")
-        raise Usage(describe_unknown("backend", name, bundled_backends(), "conformance list backends"))
+            raise Stop(f"--backend takes bundled backends only; to call the case on {backend}: {run}")
+        raise Stop(describe_unknown("backend", name, bundled_backends(), "conformance list backends"))
     repro: Any = importlib.import_module("conformance.adapters.repro")
     if name not in repro.WRITERS:
         own = name == REFERENCE
         why = "is the suite’s own reference and no library; try numpy" if own else "has no writer of scripts"
-        raise Usage(f"--backend {name}: {name} {why}")
+        raise Stop(f"--backend {name}: {name} {why}")
     if device is not None and name not in repro.WITH_DEVICE:
-        raise Usage(f"--backend {backend}: {name} has no choice of device; write --backend {name}")
+        raise Stop(f"--backend {backend}: {name} has no choice of device; write --backend {name}")
     facets = []
     for row in rows:
         try:
@@ -139,6 +139,6 @@ def _find_writable(rows: list[Row], backend: str, run: str) -> Row:
             facets.append(unsupported.facet)
         else:
             return row
-    raise Usage(
+    raise Stop(
         f"no script for {name} can make the call of {rows[0].case.id}: it needs {', '.join(dict.fromkeys(facets))}"
     )

@@ -11,7 +11,7 @@ from ..selfcheck.obligations import obligations
 from ..system.exit_codes import CONFORMS
 from ..system.files import replace_text
 from ..system.terminal import count_noun, say, table
-from .arguments import Usage, emit, load_plan, load_spec_of
+from .arguments import Stop, emit, load_plan, load_spec_of
 from .parser import Parser
 
 EXAMPLES = """\
@@ -38,11 +38,11 @@ def run(args: argparse.Namespace) -> int:
     """Write the tests, and say which rows are left out and what the format does not test."""
     out = args.out
     if out.exists() and not out.is_dir():
-        raise Usage(f"--out {str(out)!r} is no folder; name a new or an empty one")
+        raise Stop(f"--out {str(out)!r} is no folder; name a new or an empty one")
     if out.is_dir() and any(out.iterdir()):
-        raise Usage(f"--out {str(out)!r} is not empty and is left as it is; name a new or an empty folder")
+        raise Stop(f"--out {str(out)!r} is not empty and is left as it is; name a new or an empty folder")
     if (args.format == "code") != (args.lang is not None):
-        raise Usage(f"--lang belongs to the format code, and code needs it: --lang {'|'.join(NAMES)}")
+        raise Stop(f"--lang belongs to the format code, and code needs it: --lang {'|'.join(NAMES)}")
     if args.format == "code":
         return _export_code(args)
     if args.format == "smt2":

@@ -15,7 +15,7 @@ from ..model import FINDING_KINDS, LEVELS, WEIGHTS, Spec
 from ..system.groups import group_pairs
 from ..system.terminal import count_noun, paint, say, table, verbatim
 from ..system.text import describe_unknown, shorten
-from .arguments import Usage, emit, load_plan, load_spec_of, locate_case, pick, suite_option
+from .arguments import Stop, emit, load_plan, load_spec_of, locate_case, pick, suite_option
 from .facts import of_document, of_finding, of_operation, of_rule, pointers_in, standing
 from .parser import Parser
 
@@ -50,7 +50,7 @@ class _Listing(NamedTuple):
 
 def run(args: argparse.Namespace) -> int:
     if args.what is None:
-        raise Usage(f"say what to list: {', '.join(LISTINGS)}; for example `conformance list rules`")
+        raise Stop(f"say what to list: {', '.join(LISTINGS)}; for example `conformance list rules`")
     what = pick("list", args.what, LISTINGS)
     spec = load_spec_of(args.suite)
     entries = list(LISTINGS[what].entries(spec, args.suite, _read_words(spec, what, args.words)))
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _read_words(spec: Spec, what: str, words: Sequence[str]) -> dict[str, str]:
-    """Say what each word filters by; Usage if it names nothing, or nothing that this list has."""
+    """Say what each word filters by; Stop if it names nothing, or nothing that this list has."""
     known: dict[str, Collection[str]] = {
         "document": spec.documents, "level": LEVELS, "kind": FINDING_KINDS, "rule": spec.rules,
     }  # fmt: skip
@@ -73,15 +73,15 @@ def _read_words(spec: Spec, what: str, words: Sequence[str]) -> dict[str, str]:
         kind = next((kind for kind in kinds if kind in filters), None)
         if kind is None and kinds:
             others = [name for name, other in LISTINGS.items() if kinds[0] in other.filters]
-            raise Usage(f"the {kinds[0]} {word!r} does not filter {what}; it filters {' and '.join(others)}")
+            raise Stop(f"the {kinds[0]} {word!r} does not filter {what}; it filters {' and '.join(others)}")
         if not filters:
-            raise Usage(f"{what} have no filter; drop {shorten(word)!r}")
+            raise Stop(f"{what} have no filter; drop {shorten(word)!r}")
         if kind is None:
             names = [name for each in filters for name in known[each]]
             shown_by = "rules" if filters == ("rule",) else what
-            raise Usage(describe_unknown(" or ".join(filters), word, names, f"conformance list {shown_by}"))
+            raise Stop(describe_unknown(" or ".join(filters), word, names, f"conformance list {shown_by}"))
         if kind in found:
-            raise Usage(f"{found[kind]!r} and {word!r} both name a {kind}; name one")
+            raise Stop(f"{found[kind]!r} and {word!r} both name a {kind}; name one")
         found[kind] = word
     return found
 

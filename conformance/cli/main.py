@@ -19,7 +19,7 @@ from ..isolate.process.own_command import (
 )
 from ..system.exit_codes import INCOMPLETE, USAGE, CommandError
 from ..system.text import describe_unknown, find_near
-from .arguments import Usage, emit, locate, say_error
+from .arguments import Stop, emit, locate, say_error
 from .commands import COMMANDS, load_command, parser_of, top_parser
 
 if sys.platform != "win32":
@@ -30,30 +30,30 @@ _DIMS = frozenset({"--src", "--shape", "--form"})
 
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """Return the arguments; Usage says what to type instead."""
+    """Return the arguments; Stop says what to type instead."""
     words = list(arguments)
     if words[:1] == ["help"]:
         words = [*words[1:2], "--help"]
     command = next((word for word in words if not word.startswith("-")), None)
     if command is not None and command not in COMMANDS:
-        raise Usage(_no_command(command))
+        raise Stop(_no_command(command))
     if command is not None and words[0] in ("-h", "--help"):
         words = [command, "--help"]
     if command is not None and words[0] != command:
-        raise Usage(f"{words[0]!r} comes before the command; write `conformance {command}` first, then its options")
+        raise Stop(f"{words[0]!r} comes before the command; write `conformance {command}` first, then its options")
     if command == "meaning":
         words = _join_dims(words)
     if command is None:
         top = top_parser()
         if rest := top.parse_known_args(words)[1]:
-            raise Usage(describe_unknown("option", rest[0], top.options))
-        raise Usage(f"say what to do: {', '.join(COMMANDS)}; see `conformance --help`")
+            raise Stop(describe_unknown("option", rest[0], top.options))
+        raise Stop(f"say what to do: {', '.join(COMMANDS)}; see `conformance --help`")
     parser = parser_of(command)
     args, rest = parser.parse_known_intermixed_args(words[1:])
     if rest:
         name, what = rest[0].partition("=")[0], "option" if rest[0].startswith("-") else "argument"
         names = find_near(name, parser.options, cutoff=0.76) if what == "option" else ()  # all begin with --
-        raise Usage(describe_unknown(what, name, names, f"conformance {command} --help"))
+        raise Stop(describe_unknown(what, name, names, f"conformance {command} --help"))
     args.command = command
     return args
 

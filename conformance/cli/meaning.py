@@ -11,7 +11,7 @@ from ..meaning.contract import contracts
 from ..model import INTEGERS, Call, CallForm, Operation
 from ..system.terminal import paint, say
 from ..system.text import format_call, format_dims
-from .arguments import Usage, emit, load_spec_of, pick
+from .arguments import Stop, emit, load_spec_of, pick
 from .facts import holding_type, meaning_facts, of_call
 from .parser import Parser
 from .printing import print_meanings
@@ -50,7 +50,7 @@ def add_options(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> int:
     for option, text in (("--src", args.src), ("--shape", args.shape), ("--special-zero", args.special_zero)):
         if text is None:
-            raise Usage(f"{option} is missing; {_EXAMPLE}")
+            raise Stop(f"{option} is missing; {_EXAMPLE}")
     written, src = read_typed_lengths("--src", args.src)
     lengths: tuple[Any, Any] = src, read_named_lengths("--shape", args.shape)  # or names of lengths
     plain = Call(*lengths, read_boolean("--special-zero", args.special_zero))
@@ -80,12 +80,12 @@ def _read_form(given: Mapping[str, str], written: str | None) -> dict[str, Any]:
         elif key == "shape_rank":
             if not re.fullmatch(r"[0-9]|[1-5][0-9]|6[0-4]", text.strip()):
                 what = f"{text[:40]!r} is not a number from 0 to 64"
-                raise Usage(f"{option} {what}; a well-formed shape has rank 1")
+                raise Stop(f"{option} {what}; a well-formed shape has rank 1")
             form[key] = int(text)
         elif key == "declared":
             form[key] = read_partial_lengths(option, text)
             if any(d is not None and d < 0 for d in form[key]):
-                raise Usage(f"{option} {text!r}: a length is not below 0; write ? where it is not known")
+                raise Stop(f"{option} {text!r}: a length is not below 0; write ? where it is not known")
         elif key == "missing":
             form[key] = [pick(f"name for {option}:", name, _PARTS) for name in read_names(text)]
         else:
@@ -93,7 +93,7 @@ def _read_form(given: Mapping[str, str], written: str | None) -> dict[str, Any]:
     if written is not None:
         read = read_type("--src", written)
         if form.setdefault("src_type", read) != read:
-            raise Usage(f"--src says {read} and --form src_type {form['src_type']}; say it once")
+            raise Stop(f"--src says {read} and --form src_type {form['src_type']}; say it once")
     return form
 
 
@@ -136,8 +136,8 @@ def _read_pairs(words: Sequence[str]) -> dict[str, str]:
         name, equals, value = word.partition("=")
         key = pick("key for --form:", name, _KEYS)
         if not equals:
-            raise Usage(f"--form {word}: the value is missing; write --form {key}=VALUE")
+            raise Stop(f"--form {word}: the value is missing; write --form {key}=VALUE")
         if key in values:
-            raise Usage(f"--form {key} is given twice; give it once")
+            raise Stop(f"--form {key} is given twice; give it once")
         values[key] = value
     return values

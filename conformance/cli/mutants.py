@@ -10,7 +10,7 @@ from ..plan.rows import plan_of
 from ..selfcheck import mutants as selfcheck
 from ..system.progress import track
 from ..system.terminal import count_noun, cut_columns, paint, say, table
-from .arguments import Usage, emit
+from .arguments import Stop, emit
 
 
 class MutantResults(NamedTuple):
@@ -54,7 +54,7 @@ def _try_all(suite: Suite, select: str) -> MutantResults:
     rules = [rule.id for rule in suite.spec.rules.values() if rule.has_contract and select in rule.id]
     mutants = [mutant for mutant in selfcheck.reference_mutants() if select in mutant.name or select == mutant.function]
     if not (backends or rules or mutants):
-        raise Usage(f"--mutants {select!r} is in no name of a planted backend, rule or line of the reference; try zero")
+        raise Stop(f"--mutants {select!r} is in no name of a planted backend, rule or line of the reference; try zero")
     rows = selfcheck.rows_to_run(plan_of(suite).rows)
     drawn = selfcheck.drawn_rows(suite) if backends else ()
     search = selfcheck.KillerSearch(rows)

@@ -12,7 +12,7 @@ from shutil import rmtree
 
 from ..system.files import adapters_folder
 from ..system.terminal import say, verbatim
-from .arguments import Usage, emit
+from .arguments import Stop, emit
 from .parser import Parser
 
 _ENDINGS = {"python": ".py", "c": ".c", "cpp": ".cpp", "javascript": ".mjs", "rust": ""}
@@ -41,16 +41,16 @@ def add_options(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> int:
     name, language = args.name, args.lang
     if not _NAME.fullmatch(name):
-        raise Usage(f"{name!r} is no name for a backend; begin with a letter, go on with letters, digits, - and _")
+        raise Stop(f"{name!r} is no name for a backend; begin with a letter, go on with letters, digits, - and _")
     path = args.out or Path(_file_name(name, language))
     if path.suffix != _ENDINGS[language] and language != "rust":
-        raise Usage(f"--out {str(path)!r} does not end with {_ENDINGS[language]}; give a file that does")
+        raise Stop(f"--out {str(path)!r} does not end with {_ENDINGS[language]}; give a file that does")
     try:
         _write(path, name, language)
     except FileExistsError:
-        raise Usage(f"{path} exists and is left as it is; give another name, or --out FILE") from None
+        raise Stop(f"{path} exists and is left as it is; give another name, or --out FILE") from None
     except OSError as error:
-        raise Usage(f"{path}: cannot be written: {error.strerror}") from None
+        raise Stop(f"{path}: cannot be written: {error.strerror}") from None
     commands = _list_next_commands(path, name, language)
     if args.json:
         emit({"file": str(path), "next": commands})

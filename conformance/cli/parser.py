@@ -12,13 +12,13 @@ from typing import Any, NoReturn
 from ..system.json_forms import SHA256, is_date
 from ..system.terminal import fold_lines
 from ..system.text import describe_unknown, quote
-from .arguments import Usage
+from .arguments import Stop
 
 _CHOICE = re.compile(r"invalid choice: '(.*)' \(choose from (.*)\)", re.DOTALL)
 
 
 class Parser(argparse.ArgumentParser):
-    """Raises Usage for a mistake; takes no abbreviated options."""
+    """Raises Stop for a mistake; takes no abbreviated options."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options, allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -31,11 +31,11 @@ class Parser(argparse.ArgumentParser):
         name, _, rest = message.removeprefix("argument ").partition(": ")
         text = f"{name}: {rest}" if message.startswith("argument ") else message
         if choice := _CHOICE.fullmatch(rest):
-            raise Usage(
+            raise Stop(
                 f"{name}: {describe_unknown('value', choice[1], re.findall(r'[A-Za-z][A-Za-z0-9-]*', choice[2]))}"
             )
         text = text.replace("expected one argument", "a value is missing").replace("OPTION", name)
-        raise Usage(f"{text}; see `{self.prog} --help`")
+        raise Stop(f"{text}; see `{self.prog} --help`")
 
     @property
     def options(self) -> list[str]:

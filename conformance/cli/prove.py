@@ -11,7 +11,7 @@ from ..model import Spec
 from ..selfcheck.obligations import obligations
 from ..selfcheck.prove import Disagreement, Proof, prove
 from ..system.terminal import count_noun, paint, say, wrap
-from .arguments import Usage, emit
+from .arguments import Stop, emit
 from .facts import command_of, of_call
 
 _MAX_RANK = 4
@@ -21,7 +21,7 @@ _MAX_RANK = 4
 def try_proof(spec: Spec, rank: str, as_json: bool) -> int:
     """Print what is proved; 1 if the reference decides a call otherwise than a document."""
     if not rank.isdecimal() or not 1 <= int(rank) <= _MAX_RANK:
-        raise Usage(f"--prove {rank[:20]}: write a rank from 1 to {_MAX_RANK}; 3 takes ten seconds, 4 a minute")
+        raise Stop(f"--prove {rank[:20]}: write a rank from 1 to {_MAX_RANK}; 3 takes ten seconds, 4 a minute")
     decide = importlib.import_module("conformance.adapters.reference").decide
     proofs: dict[str, Proof] = {}
     for name, proof in prove(spec, decide, int(rank)):

@@ -26,7 +26,7 @@ from ..site.register import REGISTER
 from ..system.files import lock_folder
 from ..system.progress import track
 from ..system.terminal import count_noun, say, table
-from .arguments import Usage, emit, load_plan
+from .arguments import Stop, emit, load_plan
 from .parser import Parser, path
 
 COLUMNS: tuple[Verdict, ...] = (PASS, FAIL, OBSERVED, ERROR, WAIVED, NOT_RUN)
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     site: Path = args.folder
     if not site.is_dir() and (site.exists() or not args.runs):
         what = "is no folder" if site.exists() else "does not exist"
-        raise Usage(f"{str(site)!r} {what}; name the folder of a RUN too, or make it for the documents alone")
+        raise Stop(f"{str(site)!r} {what}; name the folder of a RUN too, or make it for the documents alone")
     trust = Trust.of_site(site)
     with lock_folder(site):
         refuse_foreign_pages(site)

@@ -17,7 +17,7 @@ from ..system.files import lock_folder
 from ..system.terminal import say, verbatim
 from ..verdict.conclude import conclude_evidence
 from ..verdict.rejudge import read_and_judge, read_and_judge_part, refuse_unsound
-from .arguments import Usage, check_folder, emit, load_plan, suite_option
+from .arguments import Stop, check_folder, emit, load_plan, suite_option
 from .parser import Parser
 from .parser import path as read_path
 from .run import conclude_and_report
@@ -37,9 +37,9 @@ def add_options(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the reports of one run, or put shards together; Usage if the evidence cannot be relied on."""
+    """Write the reports of one run, or put shards together; Stop if the evidence cannot be relied on."""
     if args.out is None and len(args.folders) > 1:
-        raise Usage("several folders are put together as the shards of one run; name a new folder with --out")
+        raise Stop("several folders are put together as the shards of one run; name a new folder with --out")
     plan = load_plan(args.suite)
     if args.out is None:
         check_folder("DIR", args.folders[0])
@@ -57,7 +57,7 @@ def _write_again(folder: Path, plan: Plan, as_json: bool) -> int:
     conclusion = conclude_evidence(plan, evidence := read_rows(folder / RESULTS, plan))
     unwritten = report.write(folder, plan, evidence, conclusion, (folder / CERTIFICATE).is_file())
     if unwritten:
-        raise Usage("; ".join(unwritten))
+        raise Stop("; ".join(unwritten))
     if as_json:
         written = [str(folder / name) for name in REPORTS]
         emit({"written": written, "exit_code": conclusion.exit_code, "why": conclusion.why})
@@ -76,7 +76,7 @@ def _put_together(folders: Sequence[Path], out: Path, plan: Plan) -> Evidence:
     """Write the evidence of all shards of one run as that of the whole run."""
     paths = [results_path(folder) for folder in folders]
     if any(path.resolve().parent == out for path in paths):
-        raise Usage(f"--out {out} holds one of the shards; name another folder")
+        raise Stop(f"--out {out} holds one of the shards; name another folder")
     clear(out)  # first, since a run that is there must not pass for the one that is refused here
     parts = [read(path) for path in paths]
     whole = merge_shards(paths, parts)

@@ -19,14 +19,14 @@ from ..plan.rows import Plan
 from ..report.verify import OtherSuite
 from ..runner.run_suite import RunRequest
 from ..system.exit_codes import FAILS
-from .arguments import Usage, refuse_unknown
+from .arguments import Stop, refuse_unknown
 from .parser import Parser, one_line, path
 from .shared_options import add_backend, add_limits, read_limits
 
 
 def add_request_options(parser: Parser) -> None:
     add_backend(parser)
-    parser.many("--require", "FACET", "a document, type or facet that must be shown")
+    parser.many("--require", "NAME", "a document, type or facet that must be shown")
     parser.many("--waivers", "FILE", "known failures that are waived", type=path)
     parser.path("--claims", "FILE", "what the backend must claim, exactly")
     add_limits(parser)
@@ -35,7 +35,7 @@ def add_request_options(parser: Parser) -> None:
 
 
 def read_common_options(args: argparse.Namespace, plan: Plan) -> RunRequest:
-    """Return the request for a whole run with the shared options; Usage if one cannot be carried out."""
+    """Return the request for a whole run with the shared options; Stop if one cannot be carried out."""
     refuse_wrong_expectations(plan)
     return RunRequest(
         backend=args.backend,
@@ -62,14 +62,14 @@ def refuse_wrong_expectations(plan: Plan) -> None:
 def check_names(
     spec: Spec, operations: Sequence[str] | None, types: Sequence[str] | None, documents: Sequence[str] | None = None
 ) -> None:
-    """Raise Usage for the name of an operation, type or document that there is not."""
+    """Raise Stop for the name of an operation, type or document that there is not."""
     refuse_unknown("operation", operations, spec.operations)
     refuse_unknown("document", documents, spec.documents)
     refuse_unknown("type", types, spec.types)
 
 
 def check_requirements(names: Sequence[str] | None, plan: Plan) -> tuple[str, ...]:
-    """Check the names given with --require; Usage if there is no such document, operation, type or facet."""
+    """Check the names given with --require; Stop if there is no such document, operation, type or facet."""
     spec = plan.suite.spec
     facets = {facet for row in plan.rows for facet in row.facets}
     claimable = {name for name in FACETS if any(covers(name, facet) for facet in facets)}
@@ -94,4 +94,4 @@ def refusals_fail() -> Iterator[None]:
     try:
         yield
     except (InvalidEvidence, OtherSuite) as refused:
-        raise Usage(str(refused), code=FAILS) from None
+        raise Stop(str(refused), code=FAILS) from None

@@ -22,7 +22,7 @@ from ..plan.rows import Plan, Row, find_drawn, parse_drawn_id, plan_of, plan_of_
 from ..plan.select import BadExpression, find_case, ids, select_rows
 from ..report.no_start import report_no_start
 from ..run.ended_process import DEFAULT_HANGS, HangPolicy
-from ..runner.run_suite import RunRequest, chosen_rows, run_suite
+from ..runner.run_suite import OpenFolder, RunRequest, chosen_rows, run_suite
 from ..system import exit_codes
 from ..system.exit_codes import INCOMPLETE, UNTRUSTED
 from ..system.files import lock_folder
@@ -31,7 +31,7 @@ from ..system.progress import Progress
 from ..system.text import name_first
 from ..verdict.conclude import Conclusion, conclude_evidence
 from ..verdict.sentences import describe_missing_cases
-from .arguments import Usage, emit, say_error, suite_option
+from .arguments import Stop, emit, say_error, suite_option
 from .parser import Parser, nonce, positive, seconds, shard, whole
 from .request import add_request_options, check_names, read_common_options
 from .run_summary import data_of, relative, show, show_part
@@ -91,20 +91,20 @@ def run(args: argparse.Namespace, accept: Accept | None = None) -> int:
 
 
 def request_of(args: argparse.Namespace) -> RunRequest:
-    """Return what the options ask for; Usage if they cannot be carried out."""
+    """Return what the options ask for; Stop if they cannot be carried out."""
     if args.quick:
         if args.select is not None:
-            raise Usage("-k and --quick both choose rows; give one of them")
+            raise Stop("-k and --quick both choose rows; give one of them")
         args.select = QUICK
     if args.select == QUICK and args.suite:
-        raise Usage("--quick lists rows of the bundled suite; drop --suite, or choose rows with -k")
+        raise Stop("--quick lists rows of the bundled suite; drop --suite, or choose rows with -k")
     suite = load_suite(args.suite)
     if suite.lost:
-        raise Usage(describe_missing_cases(suite))
+        raise Stop(describe_missing_cases(suite))
     try:
         plan = select_rows(_plan_of_few_cases(args, suite) or plan_under_nonce(plan_of(suite), args.nonce), args.select)
     except BadExpression as bad:
-        raise Usage(f"-k: {bad}") from None
+        raise Stop(f"-k: {bad}") from None
     return _read_request(args, plan)
 
 
@@ -129,17 +129,17 @@ class RunFolder:
         self.named = resume or out
         self.path: Path | None = None
         if out is not None and resume is not None:
-            raise Usage("--resume names the folder already; drop --out")
+            raise Stop("--resume names the folder already; drop --out")
         if self.named is not None:
-            self.claim({})
+            self.lock_and_clear({})
 
-    def claim(self, header: Mapping[str, Any]) -> Path:
+    def lock_and_clear(self, header: Mapping[str, Any]) -> Path:
         """Lock and clear the folder and return its path, which is named after the backend without --out."""
         if self.path is None:
             own = self.named or Path(DEFAULT_OUT, name_of_folder(header["backend"]["name"], "") or "backend")
             path = own.resolve()
             if self._resume is not None and not path.is_dir():
-                raise Usage(f"--resume {self._resume}: is not a folder; there is no run to resume")
+                raise Stop(f"--resume {self._resume}: is not a folder; there is no run to resume")
             self._locks.enter_context(lock_folder(path))
             if self._resume is None:
                 clear(path)
@@ -151,23 +151,21 @@ def _run(request: RunRequest, folder: RunFolder, args: argparse.Namespace, accep
     evidence: Evidence | None = None
     keep = not request.target.row_options or folder.named is not None
     try:
-        evidence = run_with_progress(request, folder.claim if keep else None, args.out)
+        evidence = run_with_progress(request, folder.lock_and_clear if keep else None, args.out)
         return conclude_and_report(request.plan, evidence, folder.path, args.json, args.verbose, accept)
     except InvalidEvidence as refused:
-        raise Usage(f"--resume: {refused}") from None
+        raise Stop(f"--resume: {refused}") from None
     except KeyboardInterrupt as error:
         how, code = how_it_ended(error)
         then = _how_to_continue(folder.path, evidence, request.plan) if folder.path else "nothing is written; run again"
-        raise Usage(f"{how}; {then}", code=code) from None
+        raise Stop(f"{how}; {then}", code=code) from None
 
 
-def run_with_progress(
-    request: RunRequest, claim: Callable[[Mapping[str, Any]], Path] | None, out: Path | None
-) -> Evidence:
+def run_with_progress(request: RunRequest, open_folder: OpenFolder | None, out: Path | None) -> Evidence:
     """Run what is requested. `out`: the folder that says so if the backend cannot start."""
     progress = Progress("running", len(chosen_rows(request)) + request.drawn_rows)
     with report_no_start(out, request.backend), closing(progress):
-        return run_suite(request, claim, progress.at)
+        return run_suite(request, open_folder, progress.at)
 
 
 def _how_to_continue(folder: Path, evidence: Evidence | None, plan: Plan) -> str:
@@ -181,12 +179,12 @@ def _how_to_continue(folder: Path, evidence: Evidence | None, plan: Plan) -> str
 
 
 def conclude(plan: Plan, evidence: Evidence, out: Path | None) -> Conclusion:
-    """Say what evidence shows. If the suite fails at that, the evidence is whole, and Usage says how to go on."""
+    """Say what evidence shows. If the suite fails at that, the evidence is whole, and Stop says how to go on."""
     try:
         return conclude_evidence(plan, evidence)
     except Exception as error:
         then = f"; {_how_to_continue(out, evidence, plan)}" if out is not None else ""
-        raise Usage(f"no verdict is shown: {describe_failure(error)}{then}", code=UNTRUSTED) from error
+        raise Stop(f"no verdict is shown: {describe_failure(error)}{then}", code=UNTRUSTED) from error
 
 
 def conclude_and_report(
@@ -224,15 +222,15 @@ def write_reports(out: Path, plan: Plan, evidence: Evidence, conclusion: Conclus
 
 
 def _read_request(args: argparse.Namespace, plan: Plan) -> RunRequest:
-    """Return the request of a run; Usage if its options contradict one another."""
+    """Return the request of a run; Stop if its options contradict one another."""
     request = read_common_options(args, plan)
     if args.jobs > 1 and request.isolation == "none":
-        raise Usage(f"--jobs {args.jobs} needs processes, and {args.backend} runs in this one; add --isolation worker")
+        raise Stop(f"--jobs {args.jobs} needs processes, and {args.backend} runs in this one; add --isolation worker")
     check_names(plan.suite.spec, args.operation, args.type, args.document)
     partial = args.last_failed or args.operation or args.document or args.type
     if (partial or args.select is not None) and args.drawn_rows:
         what = f"--drawn-rows {args.drawn_rows} draws calls of the whole target"
-        raise Usage(f"{what}; drop the options that choose a part of it")
+        raise Stop(f"{what}; drop the options that choose a part of it")
     drawn_rows = request.drawn_rows if args.drawn_rows is None else args.drawn_rows
     if partial:
         drawn_rows = 0
@@ -267,10 +265,10 @@ def _read_failed(last_failed: Path | None) -> Callable[[Row], bool]:
     try:
         results = read(results_path(last_failed)).results
     except InvalidEvidence as refused:
-        raise Usage(f"--last-failed: {refused}") from None
+        raise Stop(f"--last-failed: {refused}") from None
     failed = {result.row: None for result in results if result.is_failure}
     if not failed:
-        raise Usage(f"--last-failed {last_failed}: no row failed in that run; run all rows", code=INCOMPLETE)
+        raise Stop(f"--last-failed {last_failed}: no row failed in that run; run all rows", code=INCOMPLETE)
     if drawn := [row.partition("[")[0] for row in failed if parse_drawn_id(row) is not None]:
         say_error(f"--last-failed calls no drawn rows: {name_first(drawn, 3)} failed, too; -k {drawn[0]} calls one")
     return lambda row: row.id in failed

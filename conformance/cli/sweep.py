@@ -25,7 +25,7 @@ from ..system.files import lock_folder
 from ..system.progress import Progress
 from ..system.terminal import count_noun, lines, paint, say, table, verbatim
 from ..verdict import planted
-from .arguments import Usage, emit, load_spec_of, refuse_unknown, suite_option
+from .arguments import Stop, emit, load_spec_of, refuse_unknown, suite_option
 from .parser import Parser, whole
 from .request import check_names
 from .shared_options import add_backend, add_isolation, add_jobs, add_limits, add_operation_and_type, read_limits
@@ -127,7 +127,7 @@ def _read_request(args: argparse.Namespace, spec: Spec) -> SweepRequest:
     refuse_unknown("layout", args.layout, LAYOUTS)
     domain = Domain(args.rank, args.max_dim, args.rank + 1, -2, args.max_dim)
     if is_too_large(domain):
-        raise Usage(f"--rank {args.rank} --max-dim {args.max_dim}: the products of its lengths do not fit 62 bits")
+        raise Stop(f"--rank {args.rank} --max-dim {args.max_dim}: the products of its lengths do not fit 62 bits")
     return SweepRequest(
         args.backend, domain, list_variants(spec, args.operation or (), args.type or (), args.layout or ("dense",)),
         isolation_of(args.backend, args.isolation), read_limits(args),

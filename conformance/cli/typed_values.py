@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ..model.types import WIDTH
-from .arguments import Usage, pick
+from .arguments import Stop, pick
 
 MAX_NUMBER = 2**63 - 1
 MAX_ENTRIES = 1000
@@ -44,7 +44,7 @@ def read_src_lengths(option: str, text: str) -> tuple[int | str, ...]:
     lengths = read_named_lengths(option, text)
     if negative := next((d for d in lengths if isinstance(d, int) and d < 0), None):
         shape = option.replace("src", "shape")
-        raise Usage(f"{option} holds {negative}, and no tensor has a length below 0; only {shape} takes -1")
+        raise Stop(f"{option} holds {negative}, and no tensor has a length below 0; only {shape} takes -1")
     return lengths
 
 
@@ -75,7 +75,7 @@ def _entries(option: str, text: str) -> list[str]:
     separator = _COMMA if "," in body or re.search(r"[^\W\d_xX]", body) else _SEPARATOR
     entries = separator.split(body)
     if len(entries) > MAX_ENTRIES:
-        raise Usage(f"{option} has {len(entries)} entries; at most {MAX_ENTRIES} are read")
+        raise Stop(f"{option} has {len(entries)} entries; at most {MAX_ENTRIES} are read")
     return entries
 
 
@@ -86,13 +86,13 @@ def _number(option: str, entry: str, text: str) -> int:
         raise _nonsense(option, text, f"{entry[:40]!r} is not a whole number")
     digits = entry.lstrip("+-").replace("_", "").lstrip("0")
     if len(digits) > 19 or int(digits or "0") > MAX_NUMBER + (entry[0] == "-"):
-        raise Usage(f"{option}: {entry[:40]!r} does not fit 64 bits; write at most {MAX_NUMBER}")
+        raise Stop(f"{option}: {entry[:40]!r} does not fit 64 bits; write at most {MAX_NUMBER}")
     return int(entry)
 
 
-def _nonsense(option: str, text: str, why: str) -> Usage:
+def _nonsense(option: str, text: str, why: str) -> Stop:
     quoted = text if len(text) <= 60 else f"{text[:57]}..."
-    return Usage(f"{option} {quoted!r}: {why}; write for example {option}=3,4,5, or {option}=() for rank 0")
+    return Stop(f"{option} {quoted!r}: {why}; write for example {option}=3,4,5, or {option}=() for rank 0")
 
 
 def read_boolean(option: str, text: str) -> bool:
@@ -100,7 +100,7 @@ def read_boolean(option: str, text: str) -> bool:
     plain = _plain(text).lower()
     if plain in _TRUE | _FALSE:
         return plain in _TRUE
-    raise Usage(f"{option} {text[:60]!r} is neither true nor false; write {option} true")
+    raise Stop(f"{option} {text[:60]!r} is neither true nor false; write {option} true")
 
 
 def read_type(option: str, text: str) -> str:

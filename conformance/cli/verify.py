@@ -19,7 +19,7 @@ from ..runner.run_suite import describe_difference
 from ..system.exit_codes import CONFORMS, FAILS
 from ..system.terminal import OK_SIGN, count_noun, paint, say, with_sign, wrap
 from ..verdict.conclude import Conclusion, conclude_evidence
-from .arguments import Usage, emit, load_plan, pick
+from .arguments import Stop, emit, load_plan, pick
 from .parser import Parser, day, existing_file, path, positive
 from .printing import print_conclusion
 from .request import check_requirements, read_claims, refusals_fail
@@ -39,7 +39,7 @@ def add_options(parser: Parser) -> None:
     parser.add_argument("path", type=path, nargs="?", metavar="PATH", help=text)
     text = "exit with 1 also if the whole target, or every type that DOCUMENT lists, is not shown to conform"
     parser.once("--conforms", "DOCUMENT", text, nargs="?", const="")
-    parser.many("--require", "FACET", "a document, type or facet that must be shown")
+    parser.many("--require", "NAME", "a document, type or facet that must be shown")
     parser.path("--claims", "FILE", "what the backend must have claimed, exactly")
     text = "call N rows again, drawn at random, on the backend that you trust to be the one of the report, and compare"
     parser.once("--repeat", ("N", "BACKEND"), text, nargs=2)
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     require, claims = args.require, args.claims
     if path is None:
         if not conforms:
-            raise Usage("name what to verify: a report.html, a results.jsonl, or the folder of a run")
+            raise Stop("name what to verify: a report.html, a results.jsonl, or the folder of a run")
         path, conforms = Path(conforms), ""  # `--conforms PATH` names no document
     of_certificate = {"--allowed": args.allowed, "--revoked": args.revoked, "--challenge": args.challenge,
                       "--subject": args.subject, "--at": args.at}  # fmt: skip
@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     for option, value in (of_report if certificate else of_certificate).items():
         if value:  # it would check nothing
             what = "does not go with --certificate" if certificate else "is about a certificate; add --certificate"
-            raise Usage(f"{option} {what}")
+            raise Stop(f"{option} {what}")
     plan = load_plan(args.suite)
     document = pick("document", conforms, plan.suite.spec.documents) if conforms else None
     if certificate:
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         number, backend = (positive(args.repeat[0]), args.repeat[1]) if args.repeat else (0, "")
     except argparse.ArgumentTypeError:
-        raise Usage(f"--repeat {args.repeat[0]!r} is not a whole number from 1; write --repeat 50 BACKEND") from None
+        raise Stop(f"--repeat {args.repeat[0]!r} is not a whole number from 1; write --repeat 50 BACKEND") from None
     report = verify_report(path, plan)
     unmet, repeated, why = tuple[str, ...](), None, "the evidence cannot be relied on"
     if report.evidence is not None and not report.mismatches:

@@ -177,10 +177,10 @@ class DrawnCounts(NamedTuple):
 
 
 def header_of(
-    suite: Suite, identity: Identity, claims: Claims, target: Target, backend: str, digest: bool = True
+    suite: Suite, identity: Identity, claims: Claims, target: Target, backend: str, with_digest: bool = True
 ) -> dict[str, Any]:
-    """Make the header of a run. `digest`: whether to compute the digest of the adapter, which takes a while."""
-    of_adapter = digest_of_adapter(backend) if digest else None
+    """Make the header of a run. `with_digest`: whether to compute the digest of the adapter, which takes a while."""
+    of_adapter = digest_of_adapter(backend) if with_digest else None
     header = {"record": "header"} | make_header(
         FORMAT, suite.spec, suite.digest, identity, claims, backend, of_adapter, target=target.to_json()
     )

@@ -164,7 +164,7 @@ class Case:
     pause_ms: int = field(default=0, metadata=_facts("after a pause of {} ms"))
     """Milliseconds without a call before the last step."""
     times: int = field(default=1, metadata=_facts("called {} times in a row"))
-    """The number of times that each step is called, or as many as fit into a few seconds: `MAX_SECONDS` in run/row.py.
+    """The number of times that each step is called, or as many as fit into `REPEAT_SECONDS` of run/row.py.
     The first outcome that is another is that of the step."""
     large: bool = field(default=False, metadata=_facts(facet="large"))
     generated: bool = False

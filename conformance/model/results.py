@@ -37,8 +37,8 @@ class Outcome(NamedTuple):
     """Other effects of the call: `src changed`, `wrote outside src`, `answer changed later`."""
     shares_src: bool = False
     """Whether the answer is in src's memory. It is recorded and never judged."""
-    calls: int = 1
-    """The number of the call, if the step is called many times. Evidence has it only in a note, as it may vary."""
+    call_number: int = 1
+    """Which call it is, if the step is called many times. Evidence has it only in a note, as it may vary."""
 
     @property
     def ends_process(self) -> bool:

@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 
 from ..adapter import digest_of_adapter
-from ..cli.arguments import Usage, locate
+from ..cli.arguments import Stop, locate
 from ..evidence.command import pytest_suite_words
 from ..evidence.folder import clear
 from ..isolate.backend import close_backend, open_backend, process_notes
@@ -91,7 +91,7 @@ def _lock_out(config: pytest.Config, locks: ExitStack) -> None:
         locks.enter_context(lock_folder(out))
         clear(out)
     except CommandError as error:
-        raise Usage(f"--conformance-out: {error}") from None
+        raise Stop(f"--conformance-out: {error}") from None
 
 
 class ConformanceSession:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ..cli.arguments import Usage
+from ..cli.arguments import Stop
 from ..cli.request import check_names
 from ..evidence.results import Target
 from ..plan.rows import Plan
@@ -56,7 +56,7 @@ def select_named_rows(plan: Plan, config: pytest.Config, layers: Iterable[Path])
         else:
             names = {r.id if "[" in rest else r.case.id for r in chosen}
             hint = "pytest --adapter … --collect-only -q"
-            raise Usage(f"{path}: {describe_unknown('case', rest, sorted(names), hint)}")
+            raise Stop(f"{path}: {describe_unknown('case', rest, sorted(names), hint)}")
     if not rows:
         return None
     config.args[:] = others

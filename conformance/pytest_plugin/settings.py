@@ -14,7 +14,7 @@ from typing import TypeVar, cast, get_args
 
 import pytest
 
-from ..cli.arguments import Usage
+from ..cli.arguments import Stop
 from ..cli.parser import MAX_WHOLE, positive, seconds
 from ..cli.request import read_claims, refuse_wrong_expectations
 from ..cli.run_summary import relative
@@ -29,15 +29,15 @@ Value = TypeVar("Value")
 
 
 def read_request(config: pytest.Config, plan: Plan, target: Target) -> RunRequest:
-    """Return the request of the session; Usage if an option or the configuration cannot be carried out."""
+    """Return the request of the session; Stop if an option or the configuration cannot be carried out."""
     refuse_wrong_expectations(plan)
     backend = config.option.conformance_adapter
     claims, waivers = _read_file_names(config, "claims"), _read_file_names(config, "waivers")
     if len(claims) > 1:
-        raise Usage("--conformance-claims is given twice; give it once")
+        raise Stop("--conformance-claims is given twice; give it once")
     drawn_rows = config.option.conformance_drawn_rows or 0
     if not 0 <= drawn_rows <= MAX_WHOLE:
-        raise Usage(f"--drawn-rows {drawn_rows} is not a whole number from 0 to 10^9; write --drawn-rows 100")
+        raise Stop(f"--drawn-rows {drawn_rows} is not a whole number from 0 to 10^9; write --drawn-rows 100")
     isolation = isolation_of(backend, _read(config, "isolation", _isolation))
     timeout, memory = _read(config, "timeout", seconds), _read(config, "memory", positive)
     return RunRequest(
@@ -75,7 +75,7 @@ def _read(config: pytest.Config, name: str, read: Callable[[str], Value]) -> Val
     try:
         return read(text)
     except argparse.ArgumentTypeError as error:
-        raise Usage(f"{place}: {str(error).replace('OPTION', f'--conformance-{name}')}") from None
+        raise Stop(f"{place}: {str(error).replace('OPTION', f'--conformance-{name}')}") from None
 
 
 def _isolation(text: str) -> Isolation:
@@ -98,10 +98,10 @@ def _read_file_names(config: pytest.Config, name: str) -> tuple[Path, ...]:
 def _read_jobs(config: pytest.Config, backend: str, isolation: Isolation) -> int:
     jobs = _read(config, "jobs", positive) or 1
     if jobs > 1 and isolation == "none":
-        raise Usage(
+        raise Stop(
             f"--conformance-jobs {jobs} needs processes, and {backend} runs in this one; "
             "add --conformance-isolation worker"
         )
     if jobs > 1 and getattr(config.option, "dist", "no") != "no":
-        raise Usage(f"--conformance-jobs {jobs} and -n of pytest-xdist both start processes; drop one of them")
+        raise Stop(f"--conformance-jobs {jobs} and -n of pytest-xdist both start processes; drop one of them")
     return jobs

@@ -38,7 +38,7 @@ class HangCounter:
         self._key: tuple[str, str] | None = None
         self._times = 0
 
-    def is_enough(self, row: Row) -> bool:
+    def must_skip(self, row: Row) -> bool:
         """Ask whether so many rows before this one hung that it is not called."""
         return 0 < self._most <= self._times and self._key == (row.case.id, row.operation)
 

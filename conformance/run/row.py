@@ -36,7 +36,7 @@ _MAX_PROGRAMS_KEPT = 24
 """Compiled programs to keep for a row. No row that a person wrote needs as many."""
 MAX_SOURCES_WATCHED = 24
 """Calls before a call with a src that it may not write into."""
-MAX_SECONDS = 3
+REPEAT_SECONDS = 3
 """Time for the calls of a step that is called many times."""
 Part = tuple[int, list[Outcome]]
 """Steps of a row that are judged together: the number of the first, and their outcomes."""
@@ -52,7 +52,7 @@ def run_rows(
         if not claims.has_operation(row.operation):
             yield result_without_call(row, NOT_CLAIMED)
             continue
-        if hangs is not None and hangs.is_enough(row):
+        if hangs is not None and hangs.must_skip(row):
             yield result_without_call(row, NOT_RUN)._replace(detail=AFTER_HANGS)
             continue
         began = perf_counter()
@@ -121,7 +121,7 @@ def _result_of(
     diagnosis = next((judgement.diagnosis for judgement in judged[deciding].values() if judgement.diagnosis), None)
     name, text, differing = diagnosis or (None, None, None)
     if text and row.case.times > 1:
-        text += f", at call {outcomes[deciding].calls:,}"
+        text += f", at call {outcomes[deciding].call_number:,}"
     kept = tuple([
         outcome._replace(data=None) if number == deciding else outcome._replace(data=None, message=None)
         for number, outcome in enumerate(outcomes)
@@ -199,7 +199,7 @@ def _calls(row: Row, adapter: Adapter) -> Iterator[tuple[Outcome, Any]]:
 
 def lacks_calls(row: Row, result: Result) -> bool:
     """Ask whether the time of a row was over before all its calls were made."""
-    return 1 < result.outcome.calls < row.case.times
+    return 1 < result.outcome.call_number < row.case.times
 
 
 class RunsOften(Protocol):
@@ -215,7 +215,7 @@ def _repeat_call(
     adapter: Adapter, step: RowStep, programs: dict[Graph, Program], first: Outcome, times: int
 ) -> tuple[Outcome, Any]:
     """Call a step until it was called `times`, the time is over or an outcome is not `first`; return the last call."""
-    outcome, answer, calls, end = first, None, 1, monotonic() + MAX_SECONDS
+    outcome, answer, calls, end = first, None, 1, monotonic() + REPEAT_SECONDS
     times *= step.graph in programs and first.stage != "compile"  # what is rejected at compile is not compiled again
     in_process = not isinstance(adapter, Isolated)
     did = first._replace(message=None) if first.kind == "rejected" else (first.type, first.dims, first.data)
@@ -228,7 +228,7 @@ def _repeat_call(
             answer, error = attempt(partial(remote.run, *arguments_of(step), often))
             made = remote.calls
         outcome, calls = call_outcome(step, answer, error), calls + made
-    return outcome._replace(calls=calls), answer
+    return outcome._replace(call_number=calls), answer
 
 
 def _with_late_change(step: RowStep, call: tuple[Outcome, Any]) -> Outcome:

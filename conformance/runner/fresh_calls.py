@@ -100,7 +100,7 @@ class FreshCalls:
     def _goes_right_once(self, row: Row, result: Result) -> bool:
         self._renew()
         again = self._call(row)
-        if again.is_failure or again.outcome.calls < result.outcome.calls:
+        if again.is_failure or again.outcome.call_number < result.outcome.call_number:
             return False
         if again.outcome.kind == "tensor":
             return True

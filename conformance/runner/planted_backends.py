@@ -66,7 +66,8 @@ def _run_planted_backend(
     rows = tuple(row for group in groups for row in group[:: max(1, len(group) // most)][:most])
     with use_backend(planted.backend, isolation, limits) as adapter:
         claims, target = resolve_claims(adapter, plan.suite.spec.operations), Target()
-        writer = Writer(None, header_of(plan.suite, adapter.identity, claims, target, planted.backend, digest=False))
+        header = header_of(plan.suite, adapter.identity, claims, target, planted.backend, with_digest=False)
+        writer = Writer(None, header)
         for result in run_in_isolation(rows, adapter, claims, isolation):
             writer.row(result)
         evidence = writer.close(0.0)

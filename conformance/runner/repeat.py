@@ -80,7 +80,7 @@ def _differences(before: Mapping[str, Result], every: Mapping[str, Row], again: 
 
 def _comparable(result: Result) -> Any:
     """Return the part of a result that is the same in every run: no message, no number of calls, no waiver."""
-    outcomes = [outcome._replace(message=None, calls=1) for outcome in result.outcomes]
+    outcomes = [outcome._replace(message=None, call_number=1) for outcome in result.outcomes]
     return outcomes, result.step, result.digests, result.diagnosis
 
 

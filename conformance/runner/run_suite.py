@@ -91,14 +91,16 @@ class RunRequest:
     """Who is responsible for the run, for its header."""
 
 
+OpenFolder = Callable[[Mapping[str, Any]], Path]
+"""Called with the header before any row runs. Returns the folder, locked, and cleared unless the run is resumed."""
+
+
 def run_suite(
-    request: RunRequest, out: Callable[[Mapping[str, Any]], Path] | None, tick: ProgressCallback = lambda *_: None
+    request: RunRequest, open_folder: OpenFolder | None, tick: ProgressCallback = lambda *_: None
 ) -> Evidence:
     """Run what is requested, write its results, and return what was written.
 
-    `out` is called with the header before any row runs. It returns the folder, which it has locked, and cleared unless
-    the run is resumed.
-    Without `out` no file is written, and the evidence holds only the rows that ran.
+    Without `open_folder` no file is written, and the evidence holds only the rows that ran.
     """
     gc.freeze()  # the plan stays; otherwise the collector would take most of the time of a run
     waivers = load_waivers(request)  # before anything is started
@@ -108,7 +110,7 @@ def run_suite(
             stay_in(here, notes)
             setup = set_up_backend(request, adapter, waivers)
             claims, header = setup.claims, setup.header
-            folder = out(header) if out else None
+            folder = open_folder(header) if open_folder else None
             path = folder and folder / RESULTS
             few = bool(request.target.row_options)
             planted_failures = planted_backends.run_all(request.plan, request.isolation, request.limits, few)
@@ -126,7 +128,7 @@ def run_suite(
                 if os.getpid() != me:  # a backend in this process forked, and the fork returned
                     os._exit(0)
                 is_run = result is None or set(result.verdicts.values()) != {NOT_RUN}
-                if not out and not is_run:
+                if not open_folder and not is_run:
                     continue
                 if result is not None:  # None: a drawn row that did not fail
                     notes.extend(note_fewer_calls(row, result))

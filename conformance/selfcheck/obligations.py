@@ -55,7 +55,7 @@ class Obligations:
     def suppose(self, assertions: Iterable[str]) -> None:
         self._lines += [f"(assert {assertion})" for assertion in assertions]
 
-    def check(self, label: str, *assertions: str) -> None:
+    def add(self, label: str, *assertions: str) -> None:
         """Add an obligation: nothing meets these assertions and those around them."""
         self.labels.append(label)
         self._lines += [f"; {label}", "(push)"]
@@ -68,10 +68,10 @@ class Obligations:
         self.suppose(run.trace.lemmas)
         claims = [claim for claim in (*run.trace.claims, *run.equal) if claim not in run.trace.tried]
         if claims:
-            self.check(f"each answer follows: {facts}", f"(not {_all(claims)})")
+            self.add(f"each answer follows: {facts}", f"(not {_all(claims)})")
         self.suppose(claims)
         for assertions, label in run.solutions.items():
-            self.check(f"{label}: {facts}", *assertions)
+            self.add(f"{label}: {facts}", *assertions)
         self._lines.append("(pop)")
 
     def find_refuted(self) -> Iterator[str]:
@@ -139,16 +139,16 @@ def obligations(spec: Spec, decide: Callable[..., Any], most_rank: int) -> Itera
             if way.result is not None:  # otherwise the last obligation fails
                 found.add_run(describe_facts(way.facts), way.result)
                 tried.append(_all(way.result.trace.tried))
-        found.check("no call is outside of all runs", f"(not (or false {' '.join(tried)}))")
+        found.add("no call is outside of all runs", f"(not (or false {' '.join(tried)}))")
         yield found
 
 
 def _check_lemmas() -> Obligations:
     found = Obligations("lemmas.smt2", "The lemmas that the other files use.", "abc")
     nonzero = "(and (> c 0) (> b 0))"
-    found.check("a common factor changes no quotient", nonzero, "(not (same-quotient c a b))")
-    found.check("and is one of the remainder", nonzero, "(same-quotient c a b)", "(not (same-remainder c a b))")
-    found.check("what is a multiple has a quotient and no remainder", "(not (multiple c a b))")
+    found.add("a common factor changes no quotient", nonzero, "(not (same-quotient c a b))")
+    found.add("and is one of the remainder", nonzero, "(same-quotient c a b)", "(not (same-remainder c a b))")
+    found.add("what is a multiple has a quotient and no remainder", "(not (multiple c a b))")
     return found
 
 

@@ -26,7 +26,7 @@ class ExitCode(NamedTuple):
 EXIT_CODES: dict[int, ExitCode] = {
     CONFORMS: ExitCode("conforms", "the whole target conforms"),
     FAILS: ExitCode("fails", "something in the target fails or errs"),
-    USAGE: ExitCode("usage", "the command or a file cannot be read"),
+    USAGE: ExitCode("usage", "the command cannot be carried out, or a file cannot be read"),
     CANNOT_START: ExitCode("cannot start", "the backend cannot start, or does not claim what `--claims` pins"),
     INCOMPLETE: ExitCode("incomplete", "incomplete: filtered, a shard, not run, or nothing claimed"),
     UNTRUSTED: ExitCode(

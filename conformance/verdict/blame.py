@@ -286,7 +286,7 @@ class Blamer:
         """
         needs = self._needs_of(failing)
         words = _words_of_rejection(failing.row, failing.at, failing.outcome)
-        if failing.outcome.calls > 1 or words not in self._rejected_alone:
+        if failing.outcome.call_number > 1 or words not in self._rejected_alone:
             return needs
         telling = [need for need in needs if need.rule != ALONE]
         plain = [need for need in telling if not keys_of(need)]

@@ -12,7 +12,7 @@ from ..model import BAD, BLAMES, ERROR, NOT_RUN, PASS, RIGHT, WAIVED, Claims, Re
 from ..model.verdicts import WORDS, describe_severity
 from ..plan.quick import QUICK, quick_rows
 from ..plan.rows import Row
-from ..run.row import MAX_SECONDS, lacks_calls
+from ..run.row import REPEAT_SECONDS, lacks_calls
 from ..system.groups import group_pairs
 from ..system.terminal import count_noun
 from ..system.text import join_names, join_neighbours, pick_error_line
@@ -29,7 +29,7 @@ _FEWER_CALLS = re.compile(r"(.+): ([\d,]+) of ([\d,]+) calls had time in ")
 def note_fewer_calls(row: Row, result: Result) -> Iterator[str]:
     """Note how many calls of a row that passed had time, if it would have had more."""
     if lacks_calls(row, result) and PASS in result.verdicts.values():
-        yield f"{row.id}: {result.outcome.calls:,} of {row.case.times:,} calls had time in {MAX_SECONDS} s"
+        yield f"{row.id}: {result.outcome.call_number:,} of {row.case.times:,} calls had time in {REPEAT_SECONDS} s"
 
 
 def name_missing_calls(notes: Iterable[str], results: Mapping[str, Result]) -> dict[str, str]:
@@ -44,7 +44,7 @@ def name_missing_calls(notes: Iterable[str], results: Mapping[str, Result]) -> d
     for document, some in found.items():
         calls, due = min(some, key=lambda each: each[0] / each[1])
         others = f", and some of {count_noun(len(some) - 1, 'other test')}" if len(some) > 1 else ""
-        names[document] = f"{due - calls:,} of the {due:,} equal calls of a test ({MAX_SECONDS} s were over){others}"
+        names[document] = f"{due - calls:,} of the {due:,} equal calls of a test ({REPEAT_SECONDS} s were over){others}"
     return names
 
 

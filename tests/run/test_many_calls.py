@@ -38,7 +38,7 @@ class Counting(miniatures.Bent):
 
 @pytest.fixture(autouse=True)
 def time_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_module, "MAX_SECONDS", 60)
+    monkeypatch.setattr(row_module, "REPEAT_SECONDS", 60)
 
 
 def row_of(case: str) -> Row:
@@ -79,7 +79,7 @@ def test_an_illegal_call_that_is_answered_the_third_time_fails(isolation: Isolat
 
 def test_all_calls_are_made() -> None:
     backend = Counting(lambda answer, *_: answer)
-    assert run_row(row_of("more-calls-than-16-bits-count"), backend).outcome.calls == backend.calls == 65600
+    assert run_row(row_of("more-calls-than-16-bits-count"), backend).outcome.call_number == backend.calls == 65600
 
 
 def test_a_call_that_is_rejected_at_compile_is_not_made_again() -> None:
@@ -93,7 +93,7 @@ def test_fewer_calls_are_noted(cli: Cli, tmp_path: Path, monkeypatch: pytest.Mon
     """Rows that pass are equal, however many calls there was time for; only the note has the number."""
     records = []
     for seconds in (0.001, 60.0):
-        monkeypatch.setattr(row_module, "MAX_SECONDS", seconds)
+        monkeypatch.setattr(row_module, "REPEAT_SECONDS", seconds)
         out = tmp_path / str(seconds)
         said = cli("run", "reference", "-k", "more-calls-than-16-bits-count", "--out", out).out
         assert (
@@ -158,7 +158,7 @@ def test_a_worker_makes_many_calls_for_one_request(
     with use_backend(mini(backend), "worker") as adapter:
         result = run_row(row_of("more-calls-than-16-bits-count"), adapter)
     assert len(requests) == 2
-    assert (result.outcome.calls, result.detail) == (calls, detail)
+    assert (result.outcome.call_number, result.detail) == (calls, detail)
 
 
 @pytest.mark.parametrize(("way", "calls", "sent"), [(0, 1, 1), (-1, 1100, 2)])  # rejected at compile, at run
@@ -167,5 +167,5 @@ def test_a_worker_rejects_many_times_for_one_request(way: int, calls: int, sent:
     row = plan_of_cases(load_suite(), ["a-thousand-equal-calls-make-no-constant"]).rows[way]
     with use_backend("reference", "worker") as adapter:
         result = run_row(row, adapter)
-    assert [outcome.calls for outcome in result.outcomes if outcome.kind == "rejected"] == [calls]
+    assert [outcome.call_number for outcome in result.outcomes if outcome.kind == "rejected"] == [calls]
     assert len(requests) == 2 * (len(row.steps) - 1) + sent

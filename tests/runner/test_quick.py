@@ -90,7 +90,7 @@ def test_quick_draws_rows_within_claims() -> None:
 @pytest.mark.parametrize("every", [48, pytest.param(1, marks=pytest.mark.exhaustive)])
 def test_quick_rows_notice_the_planted_backends(monkeypatch: pytest.MonkeyPatch, every: int) -> None:
     """If this fails, `python -m tools.quick` makes the list again."""
-    monkeypatch.setattr(row_module, "MAX_SECONDS", 60)  # time for all calls of a row
+    monkeypatch.setattr(row_module, "REPEAT_SECONDS", 60)  # time for all calls of a row
     rows = [*select_rows(plan_of_cases(SUITE, QUICK_ROWS.cases), QUICK).rows, *draw_rows(EVERYTHING)]
     adapters = {name: PLANTED[name]() for name in list(PLANTED)[::every]}
     unnoticed = [name for name, adapter in adapters.items() if not any(fails_on(row, adapter) for row in rows)]

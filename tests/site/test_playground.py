@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from conformance.cli.arguments import Usage
+from conformance.cli.arguments import Stop
 from conformance.cli.facts import inexpressible
 from conformance.cli.typed_values import read_named_lengths
 from conformance.load.spec import load_spec
@@ -108,7 +108,7 @@ def test_the_form_reads_what_the_command_reads(tmp_path: Path) -> None:
     for text, found in zip(TEXTS, said, strict=True):
         try:
             read = read_named_lengths("--src", text)
-        except Usage:
+        except Stop:
             read = None
         if read is None or any(isinstance(length, str) for length in read):
             assert isinstance(found, str), text

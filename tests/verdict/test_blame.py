@@ -282,8 +282,8 @@ def test_a_rejection_after_equal_calls_takes_them(calls: int, rule: str) -> None
     often, single = map(
         row_of, ("more-calls-than-16-bits-count[StaticReshape-f32]", "swaps-two-lengths[StaticReshape-f32]")
     )
-    wrong = failed(often, REJECTED._replace(calls=calls), REJECTS)
-    assert rules(often, wrong, (single, failed(single, REJECTED._replace(calls=1), REJECTS))) == {rule}
+    wrong = failed(often, REJECTED._replace(call_number=calls), REJECTS)
+    assert rules(often, wrong, (single, failed(single, REJECTED._replace(call_number=1), REJECTS))) == {rule}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from conformance.cli.arguments import Usage, emit, load_plan, pick, say_error
+from conformance.cli.arguments import Stop, emit, load_plan, pick, say_error
 from conformance.cli.parser import Parser, positive
 from conformance.cli.shared_options import add_jobs, add_json, add_suite
 from conformance.load.cases import load_suite
@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     """Do what the action says for the named environments."""
     path = args.lab or LAB
     if not path.is_file():
-        raise Usage(f"--lab {str(path)!r} does not exist; it lies at the top of a clone of the suite")
+        raise Stop(f"--lab {str(path)!r} does not exist; it lies at the top of a clone of the suite")
     if args.action == "check":
         return _check(path.absolute().parent, args)
     if args.action == "sign":
@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
     lab = load_lab(path)
     chosen = [lab.environments[pick("environment", name, lab.environments)] for name in args.names]
     if args.action in ("run", "certify", "test") and not chosen:
-        raise Usage(f"say which environment to {args.action}: {', '.join(lab.environments)}")
+        raise Stop(f"say which environment to {args.action}: {', '.join(lab.environments)}")
     if args.action == "plan":
         return _plan(lab, chosen or [*lab.environments.values()], args)
     if args.action == "status":
