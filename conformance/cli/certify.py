@@ -45,7 +45,7 @@ EXAMPLES = """\
   conformance certify ./mine.py:Mine --tester "Mine Ltd" --key mine-key    self-tested and signed
   conformance certify ./mine.py:Mine --commit                          names what will be tested, for an issuer
   conformance certify ./mine.py:Mine --challenge challenge.json --key mine-key
-docs/certify.md has the whole conversation of vendor and issuer
+docs/certify.md has the whole conversation of tester and issuer
 exit codes: those of `run`; 1 also if a challenge is refused"""
 
 

@@ -1,4 +1,4 @@
-"""`conformance challenge commitment.json`: draw a nonce for the commitment of a vendor."""
+"""`conformance challenge commitment.json`: draw a nonce for the commitment of a tester."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ exit codes: 0 written · 1 the commitment is refused · 2 usage"""
 
 
 def add_options(parser: Parser) -> None:
-    parser.add_argument("commitment", type=existing_file, metavar="FILE", help="the commitment.json of a vendor")
+    parser.add_argument("commitment", type=existing_file, metavar="FILE", help="the commitment.json of a tester")
     parser.add_argument("--days", type=days, default=14, metavar="N", help="days in which to answer (14)")
     add_key(parser)
     parser.path("--out", "FILE", "where the challenge goes (challenge.json)")
@@ -56,5 +56,5 @@ def run(args: argparse.Namespace) -> int:
     backend, files = commitment["backend"], count_noun(len(commitment["files"]), "file")
     say(f"challenge for {backend['name']} {backend['version']} ({files}): {out}")
     say(f"it must be answered before {record['expires']}; keep the file, with which you verify the answer")
-    say(f"next, the vendor: conformance certify BACKEND --challenge {out.name} --out FOLDER-OF-THE-COMMITMENT")
+    say(f"next, the tester: conformance certify BACKEND --challenge {out.name} --out FOLDER-OF-THE-COMMITMENT")
     return 0

@@ -34,7 +34,7 @@ DEFAULT_OUT = Path("conformance-sweep")
 _PLANTED_DOMAIN = Domain(max_rank=2, max_length=2, max_entries=2, lowest=-2, highest=2)
 
 EXAMPLES = """\
-  conformance sweep reference --rank 2 --max-dim 3    every call of a small world
+  conformance sweep reference --rank 2 --max-dim 3    every call of a small domain
 exit codes: 0 nothing fails · 1 a call fails · 2 usage · 3 cannot start · 4 nothing claimed · 5 untrusted"""
 
 

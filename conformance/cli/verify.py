@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..certificate.check import Trust, check_certificate
-from ..certificate.page import describe_people, name_submitter
+from ..certificate.page import describe_people, name_tester
 from ..certificate.statement import LEVELS, suite_of
 from ..evidence.results import Evidence
 from ..plan.rows import Plan
@@ -118,7 +118,7 @@ def _verify_certificate(folder: Path, plan: Plan, document: str | None, trust: T
     print_conclusion(f"{name}: {run}", conclusion, conclusion.notes)
     say(wrap(LEVELS[certificate.level], 2))
     say(wrap(describe_people(certificate.statement, certificate.audit if issuer else None), 2, 4))
-    by = f"{name_submitter(own)}; no signature was checked (--allowed)"
+    by = f"{name_tester(own)}; no signature was checked (--allowed)"
     say(f"  tested by {signer.name if signer else by}; valid until {own['validUntil'][:10]}")
     if issuer:
         say(f"  {count_noun(certificate.audited_rows, 'row')} run again by {issuer.name}")

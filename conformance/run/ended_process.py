@@ -57,7 +57,10 @@ def confirm(
     previous: Result | None,
     call_again: Callable[[], list[Outcome]],
 ) -> list[Outcome]:
-    """Call steps that crashed or hung again, alone in a fresh process; the worse outcomes count, and say if it did."""
+    """Call steps that crashed or hung again, alone in a fresh process. Keep the worse of two outcomes.
+
+    Its message says whether the second call ended in the same way.
+    """
     restart = getattr(adapter, "restart", None)
     if restart is None:
         return outcomes

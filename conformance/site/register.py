@@ -16,7 +16,7 @@ from ..certificate.page import (
     describe_result,
     group_tests,
     name_result,
-    name_submitter,
+    name_tester,
     verify_command,
 )
 from ..certificate.signature import SIGNERS, is_signed
@@ -98,7 +98,7 @@ def _list_facts(entry: Mapping[str, Any], certificate: Certificate) -> dict[str,
     again = f", run again by {entry['issuer']}" if entry["issuer"] else ""
     return {
         "Level": f"{entry['level']}{again}", "System": entry["system"],
-        "Submitter": name_submitter(certificate.statement.own), "Tested": entry["run"],
+        "Tested by": name_tester(certificate.statement.own), "Tested": entry["run"],
         "Valid until": entry["until"], "Suite": entry["suite"],
     }  # fmt: skip
 

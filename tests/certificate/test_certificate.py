@@ -453,8 +453,8 @@ def test_a_backend_that_does_not_conform_is_listed_as_such(lab: Lab, cli: Cli) -
     register = (out.parent / "register.html").read_text()
     assert '<td data-d="static-oneapi"><b class="FAILED">✗</b> ' in register
     assert entry["why"].removeprefix("does not conform: ") in register
-    assert "<dt>Submitter</dt><dd>a tester who gave no name</dd>" in page
-    assert "<dt>Submitter</dt><dd>a tester who gave no name</dd>" in register, "what is equal in all rows is said once"
+    assert "<dt>Tested by</dt><dd>a tester who gave no name</dd>" in page
+    assert "<dt>Tested by</dt><dd>a tester who gave no name</dd>" in register, "what is equal in all rows is said once"
 
 
 RESULTS_IN_WORDS = {
