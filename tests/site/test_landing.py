@@ -198,6 +198,7 @@ def test_needs_choose_and_heads_sort(page: Any) -> None:
     assert page.get_attribute("label:has([name=right])", "data-n") == "1", "a choice says how many fit it"
     page.check("[name=right]")
     assert list_visible_rows(page) == ["right 1.10"]
+    assert page.eval_on_selector_all(".big tr+tr", "all => all.filter(e => e.offsetParent).length") == 0, "indented"
     assert page.inner_text(".big tbody button") == "+ 1 more"
     page.click("text=+ 1 more")
     assert list_visible_rows(page) == ["right 1.10", "right 1"], "0.9 has wrong answers"

@@ -78,7 +78,7 @@
     libraries.forEach(function (library) {
       var rows = fitting(library, needs), fold = library.fold, open = fold.getAttribute('aria-expanded') === 'true';
       if (known) rows = rows.filter(named);
-      sortLines(rows).forEach(function (row) { library.body.append(row); });
+      library.body.prepend(...sortLines(rows));  // the style indents what is not first
       library.rows.forEach(function (row) { row.hidden = rows.indexOf(row) < 0 || row !== rows[0] && !open; });
       library.body.hidden = !rows.length;
       if (!rows.length) return;
