@@ -255,7 +255,7 @@ def test_search_finds_libraries_rules_and_cases(page: Any) -> None:
     assert list_visible_rows(page) == ["wrong 1"]
     page.fill("[name=text]", "zero infer")
     assert list_visible_rows(page) == ["right 1.10", "wrong 1"], "no library has that name"
-    no_library = "No library here has this name. The table shows all libraries."
+    no_library = "No library here has this name. The table shows all that fit."
     assert page.inner_text(".found").split("\n") == [
         no_library, "1 rule: zero-meets-infer", "1 case: zero-beside-infer"
     ]  # fmt: skip

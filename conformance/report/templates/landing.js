@@ -95,7 +95,7 @@
     search(words);
     if (words.length && !known) {
       var item = document.createElement('li');
-      item.textContent = 'No ' + (found.hasChildNodes() ? 'library' : 'library, rule or case') + ' here has this name. The table shows all libraries.';
+      item.textContent = 'No ' + (found.hasChildNodes() ? 'library' : 'library, rule or case') + ' here has this name. The table shows all that fit.';
       found.prepend(item);
     }
     order();
