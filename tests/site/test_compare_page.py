@@ -39,7 +39,9 @@ def lines(page: str, name: str) -> dict[str, str]:
 def test_every_rule_that_has_cases_and_every_case_has_a_line(runs: Runs, plan: Plan) -> None:
     page = render(runs)
     broken = {blamed.premise.rule for each in runs[1].conclusion.blames.values() for blamed in each.values()}
-    assert set(lines(page, "rules")) == broken | {case.rule for case in plan.suite.cases.values()}
+    listed = broken | {case.rule for case in plan.suite.cases.values()}
+    assert set(lines(page, "rules")) == listed
+    assert f"No test is about or breaks {', '.join(sorted({*plan.suite.spec.rules} - listed))}." in page
     assert set(lines(page, "cases")) == set(plan.suite.cases)
     assert set(lines(page, "verdicts")) == {"right", "wrong"}
     assert all(f'aria-label="{document}: ' in page for document in plan.suite.spec.documents)
@@ -137,9 +139,11 @@ def test_a_rule_names_the_backends_that_fail_it_worst_first(runs: Runs) -> None:
 
 
 def test_what_documents_leave_open_is_shown_for_each_backend(runs: Runs) -> None:
-    line = lines(render(runs), "observed")["copies-past-rank"]
+    page = render(runs)
+    line = lines(page, "observed")["copies-past-rank"]
     assert "rejected at run" in line
     assert "zero-past-rank" in line
+    assert "3/18 means 3 of 18 rows." in page, "a row is a test in each document"
     assert 'data-s="disagreements' in line
 
 
