@@ -30,11 +30,9 @@ from .calls import (
 from .combinations import case_of
 from .factors import Factors
 
-_PLACE = Place("drawn.yaml", 1)
-
 
 def _case_of(steps: Sequence[Step], **more: Any) -> Case:
-    return Case("drawn", "drawn.yaml", "same-volume", tuple(steps), _PLACE, **more)
+    return Case("drawn", "drawn.yaml", "same-volume", tuple(steps), Place("drawn rows"), **more)
 
 
 # ── several calls on one program ──────────────────────────────────────────────────────────────────

@@ -89,7 +89,7 @@ def case_of(call: DrawnCall, chosen: Values, number: int, name: str = "drawn") -
     if chosen["dst_layout"] != "none":
         strides = " ".join(map(str, strides_of(dst, chosen["dst_layout"], 1)))  # type: ignore[arg-type]
     return Case(
-        name, COMBINATIONS_FILE, "same-volume", tuple(steps), Place(COMBINATIONS_FILE, 1),
+        name, COMBINATIONS_FILE, "same-volume", tuple(steps), Place(f"cases/{COMBINATIONS_FILE}"),
         declared=declared, dst_strides=strides, in_node=in_node, shape_step=int(chosen["shape_step"]),  # type: ignore[arg-type]
         known="all" if is_rank_unknown else chosen["known"], unknown_rank=is_rank_unknown,  # type: ignore[arg-type]
         concurrent=_THREADS if chosen["threads"] != "one" else 1, one_program=chosen["threads"] == "one-program",

@@ -104,6 +104,7 @@ def assert_drawn_rows_are_no_cases(plan: Plan, evidence: Evidence, html: str) ->
     failed = [each.row for each in evidence.results if {*each.verdicts.values()} & {"fail", "error"}]
     drawn = {row.partition("[")[0] for row in failed if parse_drawn_id(row)}
     cases = {row.partition("[")[0] for row in failed} - drawn
+    assert not re.search(r"drawn-\d+-\d+(?:</a>)? in \S+:\d", html), "no line has it"
     titles = re.findall(r'<h3 id="wrong-\d+">(.*?)</h3>', html)
     for noun, names in (("case", cases), ("drawn row", drawn)):
         told = [int(number) for title in titles for number in re.findall(rf"(\d+) {noun}s?\b", title)]
