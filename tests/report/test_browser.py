@@ -224,6 +224,9 @@ def test_published_pages_filter_and_lead_to_one_another(opened: Open) -> None:
     assert page.inner_text("output").startswith("0 of ")
     assert "failures shown" in page.inner_text("output")
     page.click("text=Show all")
+    page.wait_for_url("**/*#failures")
+    form, card = (page.locator(each).bounding_box()["y"] for each in ("#filters", ".entry >> nth=0"))
+    assert form < card, "what a filter hides comes after it"
     page.click("details.entry:has(#case-turns) a[href='../spec/cases.html#case-turns']")
     page.wait_for_url("**/spec/cases.html#case-turns")
     assert page.locator("#case-turns").is_visible()

@@ -68,6 +68,6 @@
   });
 
   if (!document.getElementById('filters')) return;
-  wireFilters('#cases', show);
+  wireFilters('#' + document.querySelector('section:has(#filters) h2').id, show);
   if (!blocks.length) document.getElementById('filters').hidden = true;
 })();
