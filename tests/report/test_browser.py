@@ -339,6 +339,16 @@ def test_nothing_is_cut_off_in_a_narrow_window_or_on_paper(opened: Open, name: s
     assert page.evaluate(beyond, True) == []
 
 
+@pytest.mark.parametrize(
+    ("cell", "name"), [("#rules~.stack td.n", "failing tests that break it:\xa0"), (".got td:nth-child(3)", "tests:\xa0")]
+)
+def test_a_phone_names_what_a_number_counts(opened: Open, cell: str, name: str) -> None:
+    page = opened("brief")
+    page.set_viewport_size({"width": 390, "height": 800})
+    named = page.eval_on_selector_all(cell, "all => all.map(e => getComputedStyle(e, '::before').content)")
+    assert set(named) == {f'"{name}"'}
+
+
 KEYSTROKE = """word => { const field = document.querySelector('[name=text]'), began = performance.now();
     field.value = word; field.dispatchEvent(new Event('input'));
     document.body.offsetHeight; return performance.now() - began; }"""
