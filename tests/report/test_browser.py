@@ -340,7 +340,7 @@ def test_nothing_is_cut_off_in_a_narrow_window_or_on_paper(opened: Open, name: s
 
 
 @pytest.mark.parametrize(
-    ("cell", "name"), [("#rules~.stack td.n", "failing tests that break it:\xa0"), (".got td:nth-child(3)", "tests:\xa0")]
+    ("cell", "name"), [("#rules~* td.n", "failing tests that break it:\xa0"), (".got td:nth-child(3)", "tests:\xa0")]
 )
 def test_a_phone_names_what_a_number_counts(opened: Open, cell: str, name: str) -> None:
     page = opened("brief")

@@ -213,6 +213,13 @@ def test_each_card_has_an_address_of_its_own(run: FinishedRun) -> None:
     assert all(f'href="#{anchor}"' in html for anchor in anchors)
 
 
+def test_the_kinds_that_the_head_leaves_out_are_one_click_away(
+    run: FinishedRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report_page, "MAX_KINDS_LISTED", 1)
+    assert '<a href="#wrong-2">and ' in report_page.render(run)
+
+
 CALL = '{{id: one, rule: same-content, src: "T{0}", shape: {1}, special_zero: false, expect: "T{1}"}}'
 SMALL_CASE, LARGE_CASE = CALL.format("[2, 3]", "[3, 2]"), CALL.format("[10, 20]", "[20, 10]")
 

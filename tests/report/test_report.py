@@ -19,7 +19,7 @@ from conformance.report import junit, markdown, report_page
 from conformance.report.embedded import lines_in
 from conformance.report.finished_run import FinishedRun
 
-from ..builders import finish_run
+from ..builders import Right, finish_run, plan_as_bundled
 from .page import AnswersZero, Page, answers, plan, run_hostile
 
 __all__ = ["answers", "plan"]
@@ -63,6 +63,16 @@ def test_rows_come_from_the_suite_and_not_from_the_results(plan: Plan, tmp_path:
     html, xml = report_page.render(run), junit.render(run)
     assert sorted(rows_in(html)) == sorted(row.id for row in plan.rows)
     assert [case.get("name") for case in ElementTree.fromstring(xml).iter("testcase")] == [row.id for row in plan.rows]
+
+
+class WithoutHalf(Right):
+    not_claimed = ("type:f16",)
+
+
+def test_tests_of_documents_that_share_a_card_are_those_of_each(tmp_path: Path) -> None:
+    html = report_page.render(finish_run(plan_as_bundled(tmp_path), WithoutHalf(), tmp_path / "out"))
+    assert "sub>In each, <b class=pass>" in html
+    assert "0 tests" not in Page(html).text, "a type that is not claimed has none"
 
 
 def test_a_row_missing_in_the_evidence_shows_as_not_run(plan: Plan, tmp_path: Path) -> None:
