@@ -97,7 +97,7 @@ def _describe(spec: Spec, document: Document) -> dict[str, Any]:
     binding = [rule for rule in spec.rules.values() if document.id in rule.documents]
     operation = spec.operations[document.operation]
     return {
-        "title": f"{document.operation}, {document.edition}",
+        "title": f"{document.title}, {document.edition}",
         "rules": {rule.id: _clause(rule, document.id) for rule in binding if rule.has_contract},
         "volume": [each.rule for each in compile_rules(binding).volumes],
         "shape_types": [[each, str(range_of(each)[0]), str(range_of(each)[-1])] for each in operation.shape_types],

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from conformance.load.spec import load_spec
 from tests.site.test_documents import PageLinks, list_broken_links, list_reached_files
 
 MENU = ["Reshape conformance", "Results", "Documents", "Playground", "Compare", "Certificates", "Docs", "Source"]
@@ -33,6 +34,16 @@ def test_every_page_has_menu_foot_description_and_icon(pages: dict[str, str]) ->
         assert '<link rel="icon" href="data:image/svg+xml,' in text, name
         assert len(re.findall(r"<h1[ >]", text)) == 1, name
         assert '<link rel=stylesheet href="' in text, name
+
+
+def test_a_document_has_one_name_on_all_pages(pages: dict[str, str]) -> None:
+    """Its own title and its edition, not the name of its operation."""
+    spec = load_spec(None)
+    others = {f"{each.operation}, {each.edition}" for each in spec.documents.values()}
+    others -= {f"{each.title}, {each.edition}" for each in spec.documents.values()}
+    assert len(others) == 4
+    assert [name for name, text in pages.items() if any(other in text for other in others)] == []
+    assert [name for name, text in pages.items() if "docs/" not in name and "published text" in text] == []
 
 
 def test_the_first_publication_leads_from_docs_to_results(small_site: Path) -> None:
