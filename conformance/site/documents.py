@@ -27,8 +27,8 @@ from .playground import link_to, plain_call
 
 INDEX, DIFFERENCES, CASES = "index.html", "differences.html", "cases.html"
 _NO_LINE, _FEW = 1 << 30, 4
-Failing = Mapping[str, int]
-"""By case, the number of backends that fail it."""
+Failing = Mapping[tuple[str, str], int]
+"""By case and document, or an empty text for any document: the number of backends that fail it there."""
 RuleStandings = tuple[Rule, Mapping[str, str]]
 """A rule and its standing in each document."""
 
@@ -107,7 +107,7 @@ def _entries(
         if example and example.call in drawn:
             example = example._replace(picture=None)
         drawn |= {example.call} if example else set()
-        yield RuleEntry(rule, findings, example, len(cases), sum(case in failing for case in cases))
+        yield RuleEntry(rule, findings, example, len(cases), sum((case, document.id) in failing for case in cases))
 
 
 def _by_weight(findings: Iterable[Finding]) -> list[Finding]:
@@ -153,9 +153,11 @@ def _draw_example(row: Row, contract: Contract, meaning: Meaning) -> Picture | N
 
 def _count_failing(runs: Sequence[FinishedRun]) -> Failing:
     return Counter(
-        case
+        (case, document)
         for run in runs
-        for case in {result.row.partition("[")[0] for result in run.evidence.results if result.is_failure}
+        for case, rows in run.rows_by_case.items()
+        for failing in [{document for each in rows for document in each.failing}]
+        for document in (failing and {"", *failing})
     )
 
 
@@ -163,7 +165,7 @@ def _list_cases(spec: Spec, rows: Mapping[str, Sequence[Row]], failing: Failing)
     """List the cases of each rule that has any, in the order of the rules."""
     return [
         (rule, [
-            CaseEntry(case, _describe_calls(case), failing.get(case.id, 0))
+            CaseEntry(case, _describe_calls(case), failing.get((case.id, ""), 0))
             for case in {row.case.id: row.case for row in rows[rule.id]}.values()
         ])
         for rule in spec.rules.values() if rule.id in rows

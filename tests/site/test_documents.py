@@ -145,3 +145,13 @@ def test_a_case_names_the_published_backends_that_fail_it(tmp_path: Path, cli: C
     assert re.search(r'fails on <a href="../compare.html#case-two-infers">1 backend</a>', page)
     assert 'id="case-two-infers"' in (folder / "report.html").read_text()
     assert page.count("fails on") == 1, "the others pass"
+
+
+def test_a_page_counts_the_cases_that_fail_in_its_document(tmp_path: Path, cli: Cli) -> None:
+    """The call is illegal in two documents, and unspecified in those that bind the rule of the case."""
+    suite = builders.write_suite(tmp_path, builders.FOUR_CASES.replace("zero-meets-infer", "infer-undetermined"))
+    run = ("run", "planted:zero-meets-infer", "--drawn-rows", 0, "--suite", suite, "--out", tmp_path / "run")
+    cli(*run).expect(1, out="zero-beside-infer")
+    cli("publish", tmp_path / "reports", tmp_path / "run", "--suite", suite)
+    text = (tmp_path / "reports" / "spec" / "static-oneapi.html").read_text()
+    assert re.findall(r'#cases-of-infer-undetermined">1 case</a> tries it; backends fail (\w+)', text) == ["none"]
