@@ -108,9 +108,8 @@ class CaseLine(NamedTuple):
 
 
 class ComparedPage(NamedTuple):
-    name: str
-    """What others call it."""
     heading: str
+    """The text of the links to it, too."""
     sections: tuple[str, ...]
     filtered: str
     """What its filters choose from; empty if it has none."""
@@ -119,16 +118,15 @@ class ComparedPage(NamedTuple):
 _QUESTION = "Which libraries reshape as oneDNN Graph says?"
 HOME, RULES, COMPARED = "index.html", "rules.html", "compare.html"
 PARTS: Mapping[str, ComparedPage] = {
-    HOME: ComparedPage("All backends", _QUESTION, ("verdicts",), ""),
-    RULES: ComparedPage("Rules, backend by backend", "Each rule in each backend", ("rules",), "rules"),
-    COMPARED: ComparedPage("Cases, backend by backend", "Each case in each backend", ("cases",), "cases"),
+    HOME: ComparedPage(_QUESTION, ("verdicts",), ""),
+    RULES: ComparedPage("Rules, backend by backend", ("rules",), "rules"),
+    COMPARED: ComparedPage("Cases, backend by backend", ("cases",), "cases"),
     "unspecified.html": ComparedPage(
-        "Unspecified behaviour", "What each backend does where the documents are silent", ("observed",),
-        "unspecified behaviour",
+        "Unspecified behaviour, backend by backend", ("observed",), "unspecified behaviour"
     ),
-}  # fmt: skip
+}
 """The pages of the published results, by the names of their files."""
-_WHOLE = ComparedPage("", _QUESTION, tuple(_SECTIONS), "rules, cases, unspecified behaviour")
+_WHOLE = ComparedPage(_QUESTION, tuple(_SECTIONS), "rules, cases, unspecified behaviour")
 
 
 def render(runs: Sequence[FinishedRun], pages: Sequence[str] = ()) -> str:
@@ -145,7 +143,7 @@ def render_parts(
     folders with results, and a link to the report of each if its name can be in one.
     """
     values = _collect(runs, pages, changes, not_shown)
-    every = {part.name: file for file, part in PARTS.items() if file != HOME}
+    every = {part.heading: file for file, part in PARTS.items() if file != HOME}
     return {
         file: _render(part, values, {name: page for name, page in every.items() if page != file}, file)
         for file, part in PARTS.items()

@@ -46,6 +46,12 @@ def test_a_document_has_one_name_on_all_pages(pages: dict[str, str]) -> None:
     assert [name for name, text in pages.items() if "docs/" not in name and "published text" in text] == []
 
 
+@pytest.mark.parametrize("name", ["rules.html", "compare.html", "unspecified.html"])
+def test_a_page_has_the_name_by_which_the_landing_page_leads_to_it(pages: dict[str, str], name: str) -> None:
+    (heading,) = re.findall("<h1>(.*?)</h1>", pages[name])
+    assert f'<li><a href="{name}">{heading}</a></li>' in pages["index.html"]
+
+
 def test_the_first_publication_leads_from_docs_to_results(small_site: Path) -> None:
     pytest.importorskip("markdown_it", reason="no markdown-it-py: pip install markdown-it-py")
     linked = set(PageLinks(small_site / "docs" / "reports.html").links)
