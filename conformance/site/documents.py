@@ -128,7 +128,7 @@ def _example(rows: Sequence[Row], document: str) -> RuleExample | None:
     meaning = next(each.meaning for each in row.steps[0].meanings if document in each.documents)
     step = row.case.steps[0]
     rules = meaning.rules if meaning.kind != "legal" else ()
-    want = "it must be rejected" if meaning.kind == "illegal" else format_want(meaning, "T")
+    want = "it must be rejected" if meaning.kind == "illegal" else format_want(meaning, step.src_type)
     call = plain_call(row)
     return RuleExample(
         format_step(row.case, step), want, rules, _draw_example(row, row.contracts[document], meaning),

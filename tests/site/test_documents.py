@@ -109,6 +109,9 @@ def test_a_page_says_what_is_not_tested_and_draws_each_call_once(site: Path, doc
     pictures = re.findall(r'<svg class=pic [^>]*aria-label="([^"]*)"', text)
     assert len(pictures) == len(set(pictures)) > 3
     assert all(re.search(r"shape .*(-1|\b0\b)", label) for label in pictures), "literal lengths need no picture"
+    examples = re.findall(r"For example <code>src (\w+)\[.*?</code>: (?:unspecified by .*, but )?(\w+)\[", text)
+    assert "f32" in dict(examples)
+    assert all(src == dst for src, dst in examples)
 
 
 def test_the_page_of_differences_begins_with_one(site: Path) -> None:
