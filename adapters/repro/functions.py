@@ -12,7 +12,7 @@ from conformance.plan.memory import TensorSpec, strides_of
 from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 
-from .plain import checked_steps, python
+from .plain import checked_steps, literal
 from .script import (
     LOOK,
     NUMPY,
@@ -103,10 +103,10 @@ def _src(template: ScriptTemplate, source: TensorSpec, device: str) -> str:
     )
     src = _fill(
         text, array=numpy_array(source) if "{array}" in text else "", type=template.types[source.type],
-        dims=python(source.dims), list=python(list(source.dims)),
-        memory=memory, strides=python(strides), offset=python(offset),
+        dims=literal(source.dims), list=literal(list(source.dims)),
+        memory=memory, strides=literal(strides), offset=literal(offset),
     )  # fmt: skip
-    return _fill(template.on_device, src=src, device=python(device)) if device else src
+    return _fill(template.on_device, src=src, device=literal(device)) if device else src
 
 
 def _calls(template: ScriptTemplate, step: RowStep) -> Iterator[str]:
@@ -191,7 +191,7 @@ def look(answer):
     "keras.ops.zeros({dims}, {type})",
     before=JAX.before,
     rejections=JAX.rejections,
-    types={name: python(theirs) for name, theirs in NAMES.items()},
+    types={name: literal(theirs) for name, theirs in NAMES.items()},
 )
 TENSORFLOW = ScriptTemplate(
     ("import os", 'os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")', "{numpy}", "import tensorflow as tf"),

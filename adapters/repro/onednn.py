@@ -9,7 +9,7 @@ from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 
 from ..onednn import Blueprint, Op, TensorFields, blueprint, has_unknown_dims
-from .plain import checked_steps, python
+from .plain import checked_steps, literal
 from .script import ScriptParts, memory, memory_layout, source_of
 
 LOAD = source_of("onednn_api", "FILES", "INSTALL", "find_library", "open_library", "load_library")
@@ -182,8 +182,8 @@ def graph_code(plan: Blueprint, name: str) -> str:
 def tensor_code(fields: TensorFields) -> str:
     if fields.dims is None:
         return f"tensor({fields.id}, {fields.type})"
-    dims = "[" + ", ".join("UNKNOWN" if length is None else python(length) for length in fields.dims) + "]"
-    strides = "" if fields.strides is None else f", {python(list(fields.strides))}"
+    dims = "[" + ", ".join("UNKNOWN" if length is None else literal(length) for length in fields.dims) + "]"
+    strides = "" if fields.strides is None else f", {literal(list(fields.strides))}"
     return f"tensor({fields.id}, {fields.type}, {dims}{strides})"
 
 
@@ -192,10 +192,10 @@ def op_code(op: Op) -> str:
     for attribute in op.attributes:
         if attribute.type == "string":
             text = "".join(map(str, attribute.values)).encode()  # the library also takes the number of its bytes
-            arguments.append(f'("str", {attribute.id:#x}, {python(text)}, {len(text)})')
+            arguments.append(f'("str", {attribute.id:#x}, {literal(text)}, {len(text)})')
             continue
         values = [int(value) if attribute.type == "bool" else value for value in attribute.values]
-        array = f"(c.{SETTERS[attribute.type]} * {max(len(values), 1)})({', '.join(map(python, values))})"
+        array = f"(c.{SETTERS[attribute.type]} * {max(len(values), 1)})({', '.join(map(literal, values))})"
         arguments.append(f'("{attribute.type}", {attribute.id:#x}, {array}, {len(values)})')
     return f"op({', '.join(arguments)})"
 

@@ -11,7 +11,7 @@ from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 
 from ..shared import most_inputs, onnx_parts
-from .plain import checked_steps, python
+from .plain import checked_steps, literal
 from .script import LOOK, NUMPY, ScriptParts, body, memory, numpy_array, numpy_imports
 
 TYPES = {ours: theirs for theirs, ours in ONNX_TYPES.items()}
@@ -107,8 +107,8 @@ def write_script(row: Row, backend: str) -> ScriptParts:
 def model(graph: Graph, name: str, opset: int) -> str:
     parts = onnx_parts(graph)
     nodes = [
-        f"helper.make_node({python(operator)}, {python(operands)}, {python(outputs)}"
-        f"{f', **{python(attributes)}' if attributes else ''})"
+        f"helper.make_node({literal(operator)}, {literal(operands)}, {literal(outputs)}"
+        f"{f', **{literal(attributes)}' if attributes else ''})"
         for operator, operands, outputs, attributes in parts.nodes
     ]
     inputs, outputs = ([info(*each) for each in some] for some in (parts.inputs, parts.outputs))
@@ -123,16 +123,16 @@ def model(graph: Graph, name: str, opset: int) -> str:
 
 def info(name: str, declared: Declared) -> str:
     dims = None if declared.dims is None else list(declared.dims)
-    return f'helper.make_tensor_value_info("{name}", TensorProto.{TYPES[declared.type]}, {python(dims)})'
+    return f'helper.make_tensor_value_info("{name}", TensorProto.{TYPES[declared.type]}, {literal(dims)})'
 
 
 def initializer(name: str, operand: Operand) -> str:
     values, dims = operand.values or (), [n for n in operand.dims if n is not None]
     if operand.type == "string":
         texts = [str(each).encode() for each in values]
-        return f'helper.make_tensor("{name}", TensorProto.STRING, {python(dims)}, {python(texts)})'
-    elements = f"np.array({python(list(values))}, {NUMPY[operand.type]}).tobytes()"
-    return f'helper.make_tensor("{name}", TensorProto.{TYPES[operand.type]}, {python(dims)}, {elements}, raw=True)'
+        return f'helper.make_tensor("{name}", TensorProto.STRING, {literal(dims)}, {literal(texts)})'
+    elements = f"np.array({literal(list(values))}, {NUMPY[operand.type]}).tobytes()"
+    return f'helper.make_tensor("{name}", TensorProto.{TYPES[operand.type]}, {literal(dims)}, {elements}, raw=True)'
 
 
 # ── a call ────────────────────────────────────────────────────────────────────────────────────────
@@ -150,7 +150,7 @@ def feeds_of(step: RowStep, src: str) -> list[tuple[str, str, tuple[int, ...], s
     type_, dims, *_ = step.src_spec
     names = ("src", *(f"extra{k}" for k in range(1, most_inputs(step.graph))))
     return [(name, type_, dims, src) for name in names] + [
-        (f"arriving{k}", type_, dims, f"np.array({python(list(values))}, {NUMPY[type_]}).reshape({python(dims)})")
+        (f"arriving{k}", type_, dims, f"np.array({literal(list(values))}, {NUMPY[type_]}).reshape({literal(dims)})")
         for k, (type_, dims, values) in enumerate(step.shapes)
     ]
 
@@ -171,7 +171,7 @@ def session_step_code(step: RowStep, name: str) -> str:
         if is_strided and volume_of(dims) and not each.startswith("arriving"):
             lines.append(f'binding.bind_ortvalue_input("{each}", ort.OrtValue.ortvalue_from_numpy({code}))')
         else:
-            given = f'"{each}", "cpu", 0, TensorProto.{TYPES[type_]}, {python(list(dims))}, held[-1].ctypes.data'
+            given = f'"{each}", "cpu", 0, TensorProto.{TYPES[type_]}, {literal(list(dims))}, held[-1].ctypes.data'
             lines += [f"held.append({code})", f"binding.bind_input({given})"]
     lines += ['binding.bind_output("dst", "cpu")', "program.run_with_iobinding(binding)"]
     return "\n".join([*lines, "return words, binding.get_outputs()[0]"])

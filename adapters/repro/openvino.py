@@ -12,7 +12,7 @@ from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 
 from ..shared import graph_of_model, node_attributes
-from .plain import checked_steps, python
+from .plain import checked_steps, literal
 from .script import NUMPY, ScriptParts, memory, memory_layout, numpy_imports
 
 TYPES = {
@@ -57,7 +57,7 @@ def model(graph: Graph, name: str, threads: int | None) -> str:
         value = f"dst{number}"
         connected = ", ".join(operands + data[1 : node.inputs])
         lines.append(
-            f'{value} = NodeFactory("opset1").create("Reshape", [{connected}], {python(node_attributes(node))})'
+            f'{value} = NodeFactory("opset1").create("Reshape", [{connected}], {literal(node_attributes(node))})'
         )
     lines.append(f'model = ov.Model([{value}], [{", ".join(data + arriving)}], "graph")')
     if threads is None:
@@ -71,23 +71,23 @@ def model(graph: Graph, name: str, threads: int | None) -> str:
 def parameter(declared: Declared) -> str:
     known = "ov.PartialShape.dynamic()"
     if declared.dims is not None:
-        known = f"ov.PartialShape({python([-1 if n is None else n for n in declared.dims])})"
+        known = f"ov.PartialShape({literal([-1 if n is None else n for n in declared.dims])})"
     return f"ov.op.Parameter(ov.Type.{TYPES[declared.type]}, {known})"
 
 
 def constant(operand: Operand) -> str:
     dims, values = [n for n in operand.dims if n is not None], list(operand.values or ())
     if operand.type == "string":
-        return f"ov.op.Constant(ov.Type.string, ov.Shape({python(dims)}), {python(values)})"
+        return f"ov.op.Constant(ov.Type.string, ov.Shape({literal(dims)}), {literal(values)})"
     if operand.type == "bf16":
         raise Unsupported("form:shape")
-    return f"ov.op.Constant(ov.Tensor(np.array({python(values)}, {NUMPY[operand.type]}).reshape({python(dims)})))"
+    return f"ov.op.Constant(ov.Tensor(np.array({literal(values)}, {NUMPY[operand.type]}).reshape({literal(dims)})))"
 
 
 def step_code(step: RowStep, name: str, plugin: bool) -> str:
     inputs = ["src"] * max(1, *(node.inputs for node in step.graph.nodes))
     for type_, dims, values in step.shapes:
-        inputs.append(f"ov.Tensor(np.array({python(list(values))}, {NUMPY[type_]}).reshape({python(dims)}))")
+        inputs.append(f"ov.Tensor(np.array({literal(list(values))}, {NUMPY[type_]}).reshape({literal(dims)}))")
     lines = [memory(step.src_spec), f"src = {src_code(step.src_spec)}"]
     if plugin:
         lines.append(f"request = {name}().create_infer_request()")
@@ -108,7 +108,7 @@ def src_code(source: TensorSpec) -> str:
     type_, dims = f"ov.Type.{TYPES[source.type]}", list(source.dims)
     at = memory_layout(source) if source.layout in ("offset", "padded", "cropped") else None
     if at is None or at.strides[-1:] != (1,):
-        return f"ov.Tensor(np.array(words), ov.Shape({python(dims)}), {type_})"
+        return f"ov.Tensor(np.array(words), ov.Shape({literal(dims)}), {type_})"
     around = [dims[0], *(outer // inner for outer, inner in pairwise(at.strides))]
     whole = f"ov.Tensor(np.resize(memory, {at.offset + prod(around)})[{at.offset}:], ov.Shape({around}), {type_})"
-    return whole if around == dims else f"ov.Tensor({whole}, {[0] * len(dims)}, {python(dims)})"
+    return whole if around == dims else f"ov.Tensor({whole}, {[0] * len(dims)}, {literal(dims)})"

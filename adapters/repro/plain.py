@@ -19,7 +19,7 @@ VALUES = "form:attribute-values"
 _FLOATS = ("f16", "bf16", "f32", "f64")
 
 
-def python(value: object) -> str:
+def literal(value: object) -> str:
     """A Python literal of this value: a number, text, bytes, None, or a list, tuple or mapping of those."""
     if value is None or isinstance(value, bool | bytes):
         return repr(value)
@@ -30,11 +30,11 @@ def python(value: object) -> str:
     if isinstance(value, float) and isfinite(value):
         return repr(value)
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{python(key)}: {python(item)}' for key, item in value.items())}}}"
+        return f"{{{', '.join(f'{literal(key)}: {literal(item)}' for key, item in value.items())}}}"
     if isinstance(value, list):
-        return f"[{', '.join(map(python, value))}]"
+        return f"[{', '.join(map(literal, value))}]"
     if isinstance(value, tuple):
-        return f"({', '.join(map(python, value))}{',' if len(value) == 1 else ''})"
+        return f"({', '.join(map(literal, value))}{',' if len(value) == 1 else ''})"
     raise Unsupported(VALUES)
 
 

@@ -6,7 +6,7 @@ from conformance.model import Unsupported
 from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 
-from .plain import checked_steps, python
+from .plain import checked_steps, literal
 from .script import LOOK, NUMPY, ScriptParts, flag, function_calls, memory, numpy_array, numpy_imports
 
 MODES = {"pytensor": "CVM", "pytensor-numba": "NUMBA"}
@@ -41,7 +41,7 @@ def step_code(step: RowStep, mode: str) -> str:
             lengths, rank = f"shape{number}", len(values)
             lines.append(f'{lengths} = pt.tensor("{lengths}", dtype={NUMPY[type_]}, shape=({rank},))')
             inputs.append(lengths)
-            given.append(f"np.array({python(list(values))}, {NUMPY[type_]})")
+            given.append(f"np.array({literal(list(values))}, {NUMPY[type_]})")
             lengths = f"zeros_copy(src, {lengths}, {rank})" if flag(node) else lengths
         lines.append(f"src = pt.reshape(src, {lengths}, ndim={rank})")
     dims = (None,) * len(step.src_spec.dims) if step.shapes else "tensor.shape"

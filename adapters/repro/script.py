@@ -17,7 +17,7 @@ from conformance.plan.memory import EDGES, REPEATING, TensorSpec, patterns, reac
 from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 
-from .plain import python
+from .plain import literal
 
 CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 """The type codes of `array` for unsigned integers, by their bytes."""
@@ -95,7 +95,7 @@ def script(rows: Mapping[str, ScriptParts], due: Mapping[str, Sequence[Sequence[
     if len(rows) > 1:
         imports += ["import subprocess", "import sys"]
         codes = {name: f"\ndef row_{k}():{indent(code, '    ')}" for k, (name, code) in enumerate(codes.items(), 1)}
-        names = "".join(f"    {python(name)}: row_{k},\n" for k, name in enumerate(codes, 1))
+        names = "".join(f"    {literal(name)}: row_{k},\n" for k, name in enumerate(codes, 1))
         codes["all"] = f"\nROWS = {{\n{names}}}\n{_RUN_ROWS}"
     laid_out = ""
     if any("laid_out(" in step for parts in every for step in parts.steps):
@@ -197,7 +197,7 @@ def memory(source: TensorSpec) -> str:
     """The lines that make `words`, and `memory` where src is not dense."""
     lines = [f"words = {words(source)}"]
     if at := memory_layout(source):
-        lines.append(f"memory = laid_out(words, {python(source.dims)}, {at.strides}, {at.offset}, {at.size})")
+        lines.append(f"memory = laid_out(words, {literal(source.dims)}, {at.strides}, {at.offset}, {at.size})")
     return "\n".join(lines)
 
 
@@ -215,8 +215,8 @@ def numpy_array(source: TensorSpec) -> str:
     type_, width = NUMPY[source.type], WIDTH[source.type]
     if at := memory_layout(source):
         strides = tuple(step * width for step in at.strides)
-        return f"np.ndarray({python(source.dims)}, {type_}, memory, {at.offset * width}, {strides})"
-    return f"np.array(words).view({type_}).reshape({python(source.dims)})"
+        return f"np.ndarray({literal(source.dims)}, {type_}, memory, {at.offset * width}, {strides})"
+    return f"np.array(words).view({type_}).reshape({literal(source.dims)})"
 
 
 def numpy_imports(row: Row) -> list[str]:
@@ -241,7 +241,7 @@ def function_calls(step: RowStep, mapped: bool = True) -> Iterator[tuple[str, st
         assert node.shape is not None
         shape = node.shape.values if node.shape.values is not None else next(arriving)[2]
         zeros = mapped and flag(node)
-        lengths = [f"src.shape[{i}]" if zeros and n == 0 and i < rank else python(n) for i, n in enumerate(shape)]
+        lengths = [f"src.shape[{i}]" if zeros and n == 0 and i < rank else literal(n) for i, n in enumerate(shape)]
         rank = len(shape)
         yield f"({', '.join(lengths)}{',' if len(lengths) == 1 else ''})", node.shape.type
 

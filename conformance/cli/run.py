@@ -74,7 +74,8 @@ def add_options(parser: Parser) -> None:
     text = "rows of a case and operation that hang before the others are not run (%(default)s; 0: no limit)"
     parser.add_argument("--max-hangs", type=whole, default=DEFAULT_HANGS.max_hangs, metavar="N", help=text)
     text = "time that calls may lose by timing out, for each of --jobs (%(default)g); later rows are not run"
-    parser.add_argument("--hang-budget", type=seconds, default=DEFAULT_HANGS.budget, metavar="SECONDS", help=text)
+    budget = DEFAULT_HANGS.budget_seconds
+    parser.add_argument("--hang-budget", type=seconds, default=budget, metavar="SECONDS", help=text)
     text = "the I-th of N parts of the rows; `report` joins them"
     parser.add_argument("--shard", type=shard, metavar="I/N", help=text)
     parser.path("--resume", "DIR", "go on with a run that was interrupted")

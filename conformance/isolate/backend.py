@@ -132,11 +132,11 @@ def run_in_isolation(
     remote = as_remote(adapter)
     hangs = HangCounter(policy.max_hangs) if remote else None
     if isolation == "row" and isinstance(adapter, Isolated):
-        for row in _until_given_up(rest, remote, policy.budget):
+        for row in _until_given_up(rest, remote, policy.budget_seconds):
             adapter.renew()
             yield from run_rows([row], adapter, claims, hangs)
     else:
-        called = _until_given_up(rest, remote, policy.budget)
+        called = _until_given_up(rest, remote, policy.budget_seconds)
         if remote and isinstance(rows, Sequence):
             called = _announce_next_calls(called, rows, remote, claims)
         yield from run_rows(called, adapter, claims, hangs)

@@ -59,7 +59,7 @@ class SessionConclusion:
         self.wanted, self.names_rows = wanted, names_rows
         self.results: dict[str, Result] = {}
         self.seconds = 0.0
-        self.rejected = False
+        self.is_void = False
         """Whether a worker of xdist ran another backend or suite, so that nothing can be concluded."""
         self.evidence: Evidence | None = None
         self.conclusion: Conclusion | None = None
@@ -76,7 +76,7 @@ class SessionConclusion:
 
     def conclude(self) -> int:
         """Run the planted backends, conclude, write what --conformance-out asks for, and return the exit code."""
-        if self.rejected:
+        if self.is_void:
             return 0  # the session ends with a usage error
         with quiet_backend(), keep_warning_filters_out():
             caught = planted_backends.run_all(self.request.plan, self.request.isolation, self.request.limits)

@@ -185,7 +185,7 @@ class ConformanceSession:
             return
         fields, pin, extras = record
         if pin != self.pin:
-            self.conclusion.rejected = True
+            self.conclusion.is_void = True
             worker = getattr(report, "worker_id", "a worker")
             raise pytest.UsageError(
                 f"{worker} runs {pin}, and this process {self.pin}: give all workers of pytest-xdist the same"

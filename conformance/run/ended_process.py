@@ -19,7 +19,7 @@ class HangPolicy(NamedTuple):
 
     max_hangs: int = 3
     """Rows of a case and operation that may hang; the next are not called. 0: no limit."""
-    budget: float = 1800.0
+    budget_seconds: float = 1800.0
     """Seconds that calls may lose by timing out, for each of --jobs."""
 
 

@@ -77,7 +77,7 @@ def test_rows_after_the_hang_budget_are_not_run(tmp_path: Path) -> None:
     limits = faulty_program.LIMITS._replace(seconds=0.3)
     remote = faulty_program.remote("silent", "run", "second", limits=limits)
     asked = [row for row in plan_of_cases(tmp_path).rows if row.case.id == "eight"][:5]
-    results = list(run_remote(remote, asked, policy=HangPolicy(budget=0.2)))
+    results = list(run_remote(remote, asked, policy=HangPolicy(budget_seconds=0.2)))
     assert [result.outcome.kind for result in results] == ["tensor", "timeout", "none", "none", "none"]
     assert verdicts(results[2:]) == {"not run"}
     assert "more than --hang-budget 0.2; give a larger one to go on" in process_notes(remote)[0]
