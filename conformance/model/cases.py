@@ -174,7 +174,7 @@ class Case:
     where shape arrives with run if it can. None: one for each way of passing shape."""
 
     start: int | None = None
-    """The number of the first default element of src; None: a checksum of the id. Only a nonce sets it."""
+    """The number of the first default element of src; None: a checksum of the id. Cases in files do not set it."""
 
     @property
     def heading(self) -> str:

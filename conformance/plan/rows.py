@@ -97,10 +97,12 @@ class Row(_RowFields):
 
 
 def case_of_step(row: Row, number: int) -> Case:
-    """Return the case of a row with one of its steps; a graph that leaves lengths of src open still does."""
-    case, dims = row.case, row.step(number).graph.src.dims
+    """Return the case of a row with one of its steps; src and what the graph knows of it are as beside the others."""
+    case, step = row.case, row.step(number)
+    dims, start = step.graph.src.dims, step.src_spec.start
     known = "none" if case.known == "all" and None in (dims or ()) else case.known
-    return replace(case, steps=case.steps[number : number + 1], known=known, unknown_rank=dims is None)
+    steps = case.steps[number : number + 1]
+    return replace(case, steps=steps, start=start, known=known, unknown_rank=dims is None)
 
 
 @dataclass(frozen=True, eq=False)

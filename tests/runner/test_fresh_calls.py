@@ -183,3 +183,9 @@ def test_lengths_left_open_by_a_graph_are_no_calls_before(tmp_path: Path, cli: C
     words += ["--type", "f32", "--operation", "DynamicReshape-1", "--isolation", "none"]
     (said,) = cli(*words, "--json").expect(1).data["failures"]
     assert {blame["rule"] for blame in said["blames"].values()} == {"zero-empties"}
+
+
+def test_a_step_alone_has_the_same_elements(tmp_path: Path, cli: Cli) -> None:
+    words = ["run", "planted:zero-without-sign", "-k", "edge-patterns-of-many-counts", "--type", "f16"]
+    (said,) = cli(*words, "--out", tmp_path / "out", "--json").expect(1).data["failures"]
+    assert {blame["rule"] for blame in said["blames"].values()} == {"content-is-bits"}
