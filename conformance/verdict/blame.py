@@ -322,7 +322,7 @@ class Blamer:
     def _find_needed_around(self, failing: _FailingStep) -> Set[str]:
         """Find what is around a call and needed to fail: no more than is around a single call that fails so."""
         around = _AROUND & failing.conditions
-        if failing.outcome.kind == "rejected":
+        if failing.outcome.only_rejects:
             words = _words_of_rejection(failing.row, failing.at, failing.outcome)
             return frozenset() if words in self._rejected_alone else around
         if failing.answers_illegal_call:

@@ -210,6 +210,18 @@ def test_a_rejection_that_changes_src_is_blamed_at_its_own_step() -> None:
     assert rules(row, changed._replace(step=illegal), (single, beside)) == {"src-is-kept"}
 
 
+def test_a_rejection_that_changes_shape_needs_no_other_threads() -> None:
+    row, single = (
+        row_of(f"{name}[DynamicReshape-1-f32-s32]")
+        for name in ("copied-lengths-at-the-same-time-as-literal-ones", "infer-in-front")
+    )
+    changed, beside = (
+        failed(each, outcome._replace(side_effects=("shape changed",)), "shape changed")
+        for each, outcome in ((row, REJECTED), (single, right_answer(single)))
+    )
+    assert rules(row, changed, (single, beside)) == {"src-is-kept"}
+
+
 def test_the_answer_of_an_earlier_call_breaks_no_text() -> None:
     row = row_of("leave-to-overwrite-ends-with-its-call[DynamicReshape-1-f32-s32]")
     stale = failed(row, right_answer(row), "stale: an earlier answer")._replace(step=1)
