@@ -187,12 +187,9 @@ class Blamer:
 
     def broken_rules(self, row: Row, result: Result) -> frozenset[str]:
         """Return the rules that a result breaks in every document in which it fails, waived or not."""
-        by_document = []
-        for document in (document for document, verdict in result.verdicts.items() if verdict in (FAIL, WAIVED)):
-            failing = _failing(row, result, document)
-            rules = failing.meaning.rules if failing.answers_illegal_call else self._broken(failing)
-            by_document.append(frozenset(rules))
-        return frozenset.intersection(*by_document) if by_document else frozenset()
+        steps = [_failing(row, result, each) for each, verdict in result.verdicts.items() if verdict in (FAIL, WAIVED)]
+        broken = [{*(each.meaning.rules if each.answers_illegal_call else self._broken(each))} for each in steps]
+        return frozenset(set.intersection(*broken) if broken else ())
 
     def _goes_right_alone(self, failing: _FailingStep) -> bool:
         """Ask whether the failure takes earlier calls."""
@@ -282,16 +279,19 @@ class Blamer:
         """Return the needs of a call that is like others which the backend meets.
 
         If a single call on a known src is rejected in the same words, earlier calls and unknown lengths tell nothing;
-        nor do a layout, other nodes and the like, if that call has no other need than this one.
+        nor do a layout, other nodes and the like, if that call has no other need than this one. What is around each of
+        several such calls tells all.
         """
         needs = self._needs_of(failing)
-        words = _words_of_rejection(failing.row, failing.at, failing.outcome)
-        if failing.outcome.call_number > 1 or words not in self._rejected_alone:
+        alone = self._rejected_alone.get(_words_of_rejection(failing.row, failing.at, failing.outcome), ())
+        if failing.outcome.call_number > 1 or not alone:
             return needs
         telling = [need for need in needs if need.rule != ALONE]
         plain = [need for need in telling if not keys_of(need)]
-        is_told = any(alone and alone.issubset(plain) for alone in self._rejected_alone[words])
-        return (plain if is_told else telling) or needs
+        if any(each and each.issubset(plain) for each in alone):
+            return plain
+        around = frozenset.intersection(*(frozenset(need.rule for need in each if keys_of(need)) for each in alone))
+        return [need for need in telling if need.rule in around and len(alone) > 1] or telling or needs
 
     def _fails_alone(self, failing: _FailingStep) -> bool:
         """Ask whether a single call of the run fails in the same way. A chain tells of chains only."""

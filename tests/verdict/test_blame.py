@@ -193,6 +193,17 @@ def test_what_a_dense_single_call_lacks_is_not_rejected(name: str, ruling: str) 
     assert forbidden_or_ruled(*wrong) == forbidden_or_ruled(*wrong, zero) == {(RULING, ruling)}
 
 
+@pytest.mark.parametrize(
+    ("beside", "rule"), [("there-and-back", "nodes-compose"), ("rank-one-to-twelve", "rank-from-one")]
+)
+def test_what_is_around_each_rejected_call_tells_all(beside: str, rule: str) -> None:
+    """High ranks are rejected more often than chains, but in chains only."""
+    names = ("src-stays-there-and-back", "infer-in-both-nodes", "rank-one-as-it-was", "through-five-nodes")
+    met = [answered(f"{name}[StaticReshape-f32]") for name in names]
+    (row, result), other = (rejected(f"{name}[StaticReshape-f32]") for name in ("through-rank-twelve", beside))
+    assert rules(row, result, other, *met) == {rule}
+
+
 def test_each_of_several_types_is_compared_with_its_own() -> None:
     row = row_of("programs-of-two-types-at-the-same-time[StaticReshape-f32]")
     plain = row_of("same-dims-keep-the-order[StaticReshape-bf16]")
