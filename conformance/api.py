@@ -29,12 +29,12 @@ from .meaning.contract import Contract, contracts
 from .model import BAD, Call, Malformed, Outcome, Rejected, Spec, Unsupported
 from .model.types import WIDTH, name_of
 from .plan.memory import TensorSpec
-from .run.call import ARRAYS, as_text, big_endian_error, exception_outcome, message_text
+from .run.call import ARRAYS, big_endian_error, exception_outcome, message_text
 from .run.diagnose import ExpectedAnswer
 from .run.judge import judge
 from .runner.run_suite import run_suite
 from .system.exit_codes import USAGE, CommandError
-from .system.text import format_call
+from .system.text import as_text, format_call
 from .verdict.failure_kinds import group_failures
 
 __all__ = ["CallMeaning", "Clause", "Failure", "Run", "WrongAnswer", "check", "meaning", "run"]

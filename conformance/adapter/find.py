@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from ..model import Adapter
-from ..system.text import describe_unknown
+from ..system.text import as_text, describe_unknown
 from .bundled import Bundled, backend_names, bundled_backends, registered_backends
 from .claims import CannotStart, check_members
 
@@ -47,7 +47,7 @@ def load_adapter(backend: str) -> Adapter:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        what = f"{type(error).__name__}: {error}{place_in(file_of(backend), error)}"
+        what = f"{type(error).__name__}: {as_text(error)}{place_in(file_of(backend), error)}"
         raise CannotStart(f"{backend}: cannot be started: {what}") from error
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ..model import EVERY, Array, Claims, Graph, Identity, Node, Rejected, Tensor, Unsupported
+from ..system.text import as_text
 
 
 class FunctionAdapter:
@@ -96,7 +97,7 @@ def node_calls(nodes: Iterable[Node], shapes: Iterable[Tensor]) -> Iterator[Node
 
 def rejection(stage: str, error: Exception) -> Rejected:
     """Return the rejection of a call that a library rejects by an exception."""
-    return Rejected(stage, f"{type(error).__name__}: {error}")
+    return Rejected(stage, f"{type(error).__name__}: {as_text(error)}")
 
 
 def array_of(src: Tensor) -> Array:

@@ -37,7 +37,7 @@ from ..plan.memory import (
     view_of,
 )
 from ..plan.steps import RowStep
-from ..system.text import MAX_TEXT_CHARACTERS, quote, shorten
+from ..system.text import MAX_TEXT_CHARACTERS, as_text, quote, shorten
 from .quiet_backend import remove_places
 
 ARRAYS = (np.ndarray, np.generic)
@@ -143,14 +143,6 @@ def message_text(message: Any) -> str:
     if not isinstance(message, str):
         message = f"{type(message).__name__} where text was expected: {as_text(message, repr)}"
     return shorten(remove_places(message), MAX_TEXT_CHARACTERS)
-
-
-def as_text(value: object, how: Callable[[object], str] = str) -> str:
-    """Return a backend's value as text, or say that it cannot be written."""
-    try:
-        return how(value)
-    except BaseException as error:
-        return f"({type(value).__name__}, which cannot be written: {type(error).__name__})"
 
 
 def rejection_outcome(rejected: Rejected) -> Outcome:

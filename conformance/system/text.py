@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 MAX_TEXT_CHARACTERS = 2000
 _REST = re.compile(r"… \([0-9]+ characters\)")
@@ -28,6 +28,14 @@ def pick_error_line(text: str) -> str:
     if "\n" not in text or not errors:
         return text
     return first if errors[-1] in first else f"{first} … {errors[-1]}"
+
+
+def as_text(value: object, how: Callable[[object], str] = str) -> str:
+    """Return a backend's value as text, or say that it cannot be written."""
+    try:
+        return how(value)
+    except BaseException as error:
+        return f"({type(value).__name__}, which cannot be written: {type(error).__name__})"
 
 
 def quote(value: object) -> str:

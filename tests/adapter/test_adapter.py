@@ -126,6 +126,8 @@ WRITTEN = {
     "import exits": ("raise SystemExit(0)", "cannot be started: SystemExit: 0"),
     "import raises what is no Exception": (
         "class Odd(BaseException): pass\nraise Odd('odd')", "cannot be started: Odd: odd"),
+    "import raises what cannot be written": (
+        "class Mute(Exception):\n def __str__(self): raise KeyError\nraise Mute", "Mute: (Mute, which cannot"),
     "construction raises": ("class It(Right):\n def __init__(self): raise OSError('no device')", "OSError: no device"),
     "construction wants more": ("class It(Right):\n def __init__(self, device): pass", "TypeError"),
     "nothing in it": ("class It: pass", "has no `identity`"),

@@ -42,7 +42,12 @@ def raising(error: type[Exception]) -> Any:
     return reshape
 
 
-@pytest.mark.parametrize("error", [ValueError, RuntimeError, OverflowError])
+class Mute(ValueError):
+    def __str__(self) -> str:
+        raise KeyError
+
+
+@pytest.mark.parametrize("error", [ValueError, RuntimeError, OverflowError, Mute])
 def test_a_function_refuses_by_the_errors_it_names(plan: Plan, error: type[Exception]) -> None:
     assert verdicts(plan, function(reshape=raising(error)), "two-infers") == {"pass"}
     assert verdicts(plan, function(reshape=raising(error)), "flattens") == {"fail"}

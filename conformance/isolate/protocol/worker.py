@@ -21,7 +21,6 @@ from ...model import Adapter, Array, Program, Rejected, Tensor, Unsupported
 from ...model.types import WIDTH
 from ...plan.memory import max_answer_bytes, size_of, strides_of
 from ...run.call import (
-    as_text,
     call_often,
     dims_of_answer,
     elements_of,
@@ -32,7 +31,7 @@ from ...run.call import (
 )
 from ...run.concurrent import run_in_threads
 from ...system.exit_codes import CANNOT_START
-from ...system.text import MAX_TEXT_CHARACTERS, shorten
+from ...system.text import MAX_TEXT_CHARACTERS, as_text, shorten
 from ..process.memory import GuardedPages
 from ..process.usage import measure
 from . import messages
