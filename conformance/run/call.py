@@ -218,7 +218,7 @@ def shares_src(answer: Any, src: GuardedBuffer) -> bool:
     """Ask whether an answer lies in the memory of src, here or in the process that gave it."""
     if isinstance(answer, Tensor):
         return bool(answer.shares_src or answer.memory is src.tensor.memory)
-    return answer.base is not None and bool(np.may_share_memory(answer, np.frombuffer(src.tensor.memory, np.uint8)))
+    return answer.base is not None and bool(np.may_share_memory(np.asarray(answer), np.asarray(src.tensor.memory)))
 
 
 def elements_of(answer: Any) -> bytes | memoryview:

@@ -73,7 +73,10 @@ def test_a_fork_that_returns_from_a_call(obedient: Obedient, first: str) -> None
             "[os.close(fd) for fd in (0, 1, 2) if os.path.exists(f'/dev/fd/{fd}')]",
             "import sys; sys.setrecursionlimit(40)",
         ),
-        ("import gc; gc.disable(); np.seterr(all='raise'); import warnings; warnings.simplefilter('error')",),
+        (
+            "import gc; gc.disable(); np.seterr(all='raise'); import warnings; warnings.simplefilter('error')",
+            "return go(src, shapes, may_overwrite).view(type('Own', (np.ndarray,), {'__array_function__': None}))",
+        ),
         ("import sys; sys.stdout = sys.stderr = None",),
     ],
     ids=["one after another", "warnings", "streams"],

@@ -22,6 +22,10 @@ def flip(memory: Any, at: int, answer: Array) -> Array:
     return answer
 
 
+class NoFunctions(np.ndarray[Any, Any]):
+    __array_function__ = None  # type: ignore[assignment]
+
+
 def tensor(type_: str, answer: Array, dims: Any = None) -> Tensor:
     return Tensor(type_, dims or answer.shape, answer.strides, bytearray(answer.tobytes()), 0)
 
@@ -33,6 +37,7 @@ WAYS: dict[str, tuple[str | None, Callable[[Array, Tensor, tuple[Tensor, ...]], 
     "flat": ("wrong dims", lambda answer, src, shapes: answer.reshape(-1)),
     "with a step": (None, lambda answer, src, shapes: np.repeat(answer[..., None], 2, axis=-1)[..., 0]),
     "a subclass": (None, lambda answer, src, shapes: answer.view(np.recarray)),
+    "a subclass without functions of NumPy": (None, lambda answer, src, shapes: answer.view(NoFunctions)),
     "big-endian": ("adapter error", lambda answer, src, shapes: answer.astype(answer.dtype.newbyteorder(">"))),
     "another type of these bits": ("adapter error", lambda answer, src, shapes: answer.view(f"V{answer.itemsize}")),
     "a scalar": (None, lambda answer, src, shapes: answer if answer.shape else answer[()]),

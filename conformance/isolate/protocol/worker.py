@@ -330,7 +330,7 @@ def _shares_memory(value: Tensor | Array, memory: Any) -> bool:
         value = np.frombuffer(value.memory, np.uint8)
     elif value.base is None:
         return False
-    return bool(np.may_share_memory(value, np.frombuffer(memory, np.uint8)))
+    return bool(np.may_share_memory(np.asarray(value), np.frombuffer(memory, np.uint8)))
 
 
 def main(arguments: Sequence[str]) -> int:
