@@ -77,7 +77,7 @@ def test_a_fork_that_returns_from_a_call(obedient: Obedient, first: str) -> None
             "import gc; gc.disable(); np.seterr(all='raise'); import warnings; warnings.simplefilter('error')",
             "return go(src, shapes, may_overwrite).view(type('Own', (np.ndarray,), {'__array_function__': None}))",
         ),
-        ("import sys; sys.stdout = sys.stderr = None",),
+        ("import sys; sys.stdout = sys.stderr = None", "import sys; sys.path.clear(); import ml_dtypes"),
     ],
     ids=["one after another", "warnings", "streams"],
 )

@@ -19,11 +19,8 @@ from typing import Any, Literal, NamedTuple, get_args
 from urllib.parse import unquote
 
 _FOLDER = "RESHAPE_CONFORMANCE_OPENED"
-BEGIN = "import site, conformance.isolate.protocol.opened as opened; opened.note(); site.main(); import ml_dtypes; "
-"""What a worker of Python's option -S does first, so that start-up files of packages are noted too.
-
-The suite loads ml_dtypes for some rows: now, so that a run of a part of the rows uses the same files.
-"""
+BEGIN = "import site, conformance.isolate.protocol.opened as opened; opened.note(); site.main(); "
+"""What a worker of Python's option -S does first, so that start-up files of packages are noted too."""
 _LOG = "opened"
 _STARTS = ("subprocess.Popen", "os.posix_spawn", "os.exec")
 """Events with the program and its arguments."""

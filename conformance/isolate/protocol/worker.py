@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, BinaryIO, NamedTuple
 
+import ml_dtypes  # noqa: F401 - now: a backend may change Python's path, and a part of the rows uses the same files
 import numpy as np
 
 from ...adapter import CannotStart, load_adapter, place_in
