@@ -5,6 +5,7 @@ AXE_CORE names, or node_modules/axe-core/axe.min.js. What is missing is said, an
 """
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -230,6 +231,10 @@ def test_published_pages_filter_and_lead_to_one_another(opened: Open) -> None:
     page.click("details.entry:has(#case-turns) a[href='../spec/cases.html#case-turns']")
     page.wait_for_url("**/spec/cases.html#case-turns")
     assert page.locator("#case-turns").is_visible()
+    page = opened("cases", "#filter:text=infer-zero")
+    assert page.inner_text("output") == "1 of 4 lines shown", "as the search of the landing page, which leads here"
+    page = opened("brief", "#filter:text=infer-zero")
+    assert re.match(r"[1-9]\d* of ", page.inner_text("output"))
     rules = opened("rules", "#filter:rule=same-volume")
     assert rules.inner_text("output").startswith("1 of ")
 
