@@ -92,6 +92,7 @@ def test_who_answers_special_zero(tmp_path: Path) -> None:
     who = {"heeds": "own", "copies": "a 0 copies", "copies-by-adapter": "by the adapter", "right": "none"}
     assert {name: line.special_zero for name, line in lines.items()} == who
     assert [name for name, line in lines.items() if "own" in line.has] == ["heeds"]
+    assert {f"“{words}”" for words in who.values()} - set(re.findall("“[^”]+”", render(runs))) == {"“own”"}
     assert ". ".join(answer_question(libraries)) == (
         "heeds 1, with the library's own special_zero, does not conform to StaticReshape, oneAPI Specification. "
         "copies-by-adapter 1, if the adapter adds special_zero, does not conform. "
