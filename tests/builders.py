@@ -428,7 +428,7 @@ def report_run(plan: Plan, adapter: FunctionAdapter, folder: Path, *change: Any,
     return run
 
 
-def write_site(plan: Plan, reports: Path, folders: Iterable[Path]) -> None:
+def write_document_pages(plan: Plan, reports: Path, folders: Iterable[Path]) -> None:
     """Publish the runs of some folders, and write the pages of the site."""
     from conformance.certificate.check import Trust  # most tests publish nothing
     from conformance.site.publish import prepare, publish, write_pages
@@ -450,7 +450,7 @@ def build_site(folder: Path) -> Path:
             results = digest_of_file(out / "results.jsonl")
             record = statement_of(run.evidence, plan.suite.digest, results, run.conclusion, 365, None)
             write_record(out / STATEMENT, record)
-    write_site(plan, folder / "reports", sorted(folder.glob("*-*")))
+    write_document_pages(plan, folder / "reports", sorted(folder.glob("*-*")))
     return folder / "reports"
 
 

@@ -26,7 +26,7 @@ from conformance.plan.rows import Plan, Row
 from conformance.system.exit_codes import USAGE, CommandError
 from conformance.system.terminal import say
 from conformance.system.text import format_call
-from conformance.verdict.cause import explaining, faults_of_step
+from conformance.verdict.cause import faults_of_step, find_faults
 
 _MAX_NAMED = 5
 _MAX_PASSING_PER_FAILING = 8
@@ -72,7 +72,7 @@ def explain(evidence: Evidence, plan: Plan, faults: Iterable[KnownFault], path: 
     needed = {met[call][0] for call in failed if len(met[call]) == 1}
     rows = {row.id: row for row in plan.rows}
     failing = [result for result in evidence.results if result.row in rows and result.is_failure]
-    explained = Counter(fault for result in failing for fault in explaining(every, rows[result.row], result))
+    explained = Counter(fault for result in failing for fault in find_faults(every, rows[result.row], result))
     needed.update(explained)
     ruled = KnownFaults([fault for fault in own if fault.rules])
     spared = Counter(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ..adapter import find_bundled, resolve_claims
 from ..isolate.backend import Isolation, use_backend
 from ..isolate.process.launch import DEFAULT_LIMITS, ProcessLimits
-from ..isolate.protocol.remote import Remote
+from ..isolate.protocol.remote import RemoteAdapter
 from ..model import (
     LAYOUTS,
     STRIDED,
@@ -73,7 +73,7 @@ def check_adapter(
             after, before = (other.identity, other.claims), (adapter.identity, adapter.claims)
         problem = f"started again it says {after[0]}, {after[1]}, where it said {before[0]}, {before[1]}"
         yield Check.of("restart", "started again it describes itself the same", None if after == before else problem)
-    if isinstance(adapter, Remote):
+    if isinstance(adapter, RemoteAdapter):
         yield Check.of("stop", "ends when it is told to", adapter.bad_end)
 
 

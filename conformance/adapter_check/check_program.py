@@ -9,7 +9,7 @@ from typing import Any
 
 from ..isolate.process.launch import DEFAULT_LIMITS, ProcessLimits, start
 from ..isolate.protocol import messages
-from ..isolate.protocol.messages import Fault
+from ..isolate.protocol.messages import ProtocolError
 from ..isolate.protocol.piped_process import PipedProcess
 from ..model import Crashed, TimedOut
 from ..plan.rows import Plan
@@ -48,7 +48,7 @@ def check_program(command_line: str, plan: Plan, limits: ProcessLimits = DEFAULT
             if name != _OTHER_VERSION:
                 talk.ask(_HELLO)
             wrong = act(talk)
-        except (Fault, Crashed, TimedOut) as error:
+        except (ProtocolError, Crashed, TimedOut) as error:
             wrong = str(error)
         finally:
             talk.process.end()

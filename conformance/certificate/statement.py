@@ -194,9 +194,9 @@ def statement_of(
     started = time_of(header["started"])
     tests: dict[str, list[str]] = {_PASSED: [], _WARNED: [], _FAILED: []}
     for standing in conclusion.standings:
-        if standing.word != "not claimed":
+        if standing.name != "not claimed":
             waived = count_tests([standing]).get(WAIVED)
-            result = _FAILED if standing.word != "conforms" else _WARNED if waived else _PASSED
+            result = _FAILED if standing.name != "conforms" else _WARNED if waived else _PASSED
             tests[result].append(f"{standing.document}/{standing.type}")
     bad = conclusion.exit_code != CONFORMS
     any_waived = any(result.waiver is not None for result in evidence.results)  # also in a type that is not claimed

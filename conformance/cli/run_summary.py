@@ -42,7 +42,7 @@ def data_of(plan: Plan, conclusion: Conclusion, evidence: Evidence, out: Path | 
         "verdicts": {verdict: conclusion.counts.get(verdict, 0) for verdict in VERDICTS if verdict != NOT_CLAIMED},
         "standings": [
             {
-                "document": s.document, "operation": s.operation, "type": s.type, "standing": s.word,
+                "document": s.document, "operation": s.operation, "type": s.type, "standing": s.name,
                 "tests": s.tests, "counts": count_tests([s]), "not_counted": dict(s.not_counted),
                 "blames": {blame: s.blames.get(blame, 0) for blame in BLAMES},
             }

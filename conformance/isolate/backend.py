@@ -24,7 +24,7 @@ from .process.launch import CAN_LIMIT_MEMORY, DEFAULT_LIMITS, DEVICE_MEMORY, Pro
 if TYPE_CHECKING:
     from .process.usage import ProcessEnd
     from .protocol.opened import OpenedFiles
-    from .protocol.remote import Remote
+    from .protocol.remote import RemoteAdapter
 
 Isolation = Literal["worker", "row", "none"]
 _MAX_CALLS_AHEAD, _MAX_BYTES_AHEAD = 32, 1 << 13
@@ -76,13 +76,13 @@ def open_backend(
     return remote.start_worker(backend, limits, opened=opened)
 
 
-def as_remote(adapter: Adapter) -> Remote | None:
+def as_remote(adapter: Adapter) -> RemoteAdapter | None:
     """Return the adapter if its backend is in another process, else None."""
     if not isinstance(adapter, Isolated):
         return None
-    from .protocol.remote import Remote
+    from .protocol.remote import RemoteAdapter
 
-    return adapter if isinstance(adapter, Remote) else None
+    return adapter if isinstance(adapter, RemoteAdapter) else None
 
 
 @contextmanager
@@ -151,7 +151,9 @@ def _note_begun(rows: Iterable[Row]) -> Iterator[Row]:
     begin("")
 
 
-def _announce_next_calls(called: Iterable[Row], rows: Sequence[Row], remote: Remote, claims: Claims) -> Iterator[Row]:
+def _announce_next_calls(
+    called: Iterable[Row], rows: Sequence[Row], remote: RemoteAdapter, claims: Claims
+) -> Iterator[Row]:
     """Yield the rows of `called`, the first of `rows`; let the calls of neighbouring rows be sent together."""
     for place, row in enumerate(called):
         remote.next_calls = _small_calls(islice(rows, place, place + _MAX_CALLS_AHEAD), claims)
@@ -171,12 +173,12 @@ def _small_calls(rows: Iterable[Row], claims: Claims) -> Iterator[SmallCall]:
         yield step.graph, tensors, may_overwrite
 
 
-def _until_given_up(rows: Iterator[Row], remote: Remote | None, budget: float) -> Iterator[Row]:
+def _until_given_up(rows: Iterator[Row], remote: RemoteAdapter | None, budget: float) -> Iterator[Row]:
     """Yield rows until the backend cannot be started any more or has spent its budget."""
     while True:
-        if remote and remote.given_up is None and remote.seconds_late > budget:
+        if remote and remote.given_up is None and remote.seconds_lost > budget:
             remote.given_up = (
-                f"given up after {remote.seconds_late:.0f} s of calls that timed out, "
+                f"given up after {remote.seconds_lost:.0f} s of calls that timed out, "
                 f"more than --hang-budget {budget:g}; give a larger one to go on"
             )
         row = None if remote and remote.given_up else next(rows, None)

@@ -17,6 +17,6 @@ from .rules import (
     KnownFault, Level, NewerPage, Operation, DocumentOrigin, PlainCall, Pointer, Prose, Rule, ShapePassedAs, Spec,
 )  # fmt: skip
 from .verdicts import (
-    BAD, BLAMES, ERROR, FAIL, NOT_CLAIMED, NOT_RUN, OBSERVED, PASS, RIGHT, VERDICTS, WAIVED, Blame, Verdict, Word,
-    fails, worst,
+    BAD, BLAMES, ERROR, FAIL, NOT_CLAIMED, NOT_RUN, OBSERVED, PASS, RIGHT, VERDICTS, WAIVED, Blame, StandingName,
+    Verdict, fails, worst,
 )  # fmt: skip

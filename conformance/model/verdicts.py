@@ -85,8 +85,8 @@ def fails(verdicts: Iterable[str]) -> bool:
 
 # ── words about a document ────────────────────────────────────────────────────────────────────────
 
-Word = Literal["conforms", "does not conform", "incomplete", "nothing shown", "not claimed"]
-WORDS: tuple[Word, ...] = ("does not conform", "incomplete", "nothing shown", "conforms", "not claimed")
+StandingName = Literal["conforms", "does not conform", "incomplete", "nothing shown", "not claimed"]
+WORDS: tuple[StandingName, ...] = ("does not conform", "incomplete", "nothing shown", "conforms", "not claimed")
 """What a run says of a document and a type, the word that decides first."""
 MARKS: dict[str, str] = {verdict: entry.mark for verdict, entry in APPEARANCES.items()} | {
     "conforms": "✓", "does not conform": "✗", "incomplete": "□", "nothing shown": "□",

@@ -1,4 +1,4 @@
-"""Rows of a case with the same answer, as lines of a table; the facets that the filters of the page look at."""
+"""Rows of a case with the same answer, as lines of a table; the values that the filters of the page look at."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .finished_run import Wants
 from .row_results import RowResult, failing_documents
 from .wording import collect_wants, format_labels, format_step, visible
 
-Facets = dict[tuple[tuple[str, ...], ...], int]
+Filters = dict[tuple[tuple[str, ...], ...], int]
 """The verdicts, operations, types, documents and diagnoses of each line of the page, numbered in the lines' order."""
 MAX_STEPS = 24
 """If a case has more steps, only the one that decides is described."""
@@ -27,7 +27,7 @@ class CaseAnswer(NamedTuple):
 
 
 class AnswerLine(NamedTuple):
-    facet: int
+    filter_number: int
     rows: tuple[tuple[str, str, tuple[str, ...]], ...]
     """Operation, labels of its rows, and the documents that are named with them."""
     answer: CaseAnswer
@@ -40,7 +40,7 @@ class StepCall(NamedTuple):
     wants: Wants
 
 
-def make_line(facets: Facets, answer: CaseAnswer, rows: Sequence[RowResult], failing: bool = False) -> AnswerLine:
+def make_line(filters: Filters, answer: CaseAnswer, rows: Sequence[RowResult], failing: bool = False) -> AnswerLine:
     """Make a line about rows with one answer; `failing`: about the documents in which they fail, and name these."""
     by_operation: dict[str, tuple[RowResult, ...]] = group_pairs((result.row.operation, result) for result in rows)
     names = tuple(
@@ -48,10 +48,10 @@ def make_line(facets: Facets, answer: CaseAnswer, rows: Sequence[RowResult], fai
         for operation, same in by_operation.items()
     )
     documents = failing_documents(rows) if failing else {d for result in rows for d in result.verdicts}
-    return AnswerLine(number_facet(facets, rows, documents), names, answer)
+    return AnswerLine(number_filter(filters, rows, documents), names, answer)
 
 
-def number_facet(facets: Facets, rows: Sequence[RowResult], documents: Iterable[str]) -> int:
+def number_filter(filters: Filters, rows: Sequence[RowResult], documents: Iterable[str]) -> int:
     among = set(documents)
     values = (
         (verdict for result in rows for document, verdict in result.verdicts.items() if document in among),
@@ -60,7 +60,7 @@ def number_facet(facets: Facets, rows: Sequence[RowResult], documents: Iterable[
         (document for result in rows for document in result.verdicts if document in among),
         (visible(result.diagnosis) for result in rows if result.worst in BAD and result.diagnosis),
     )
-    return facets.setdefault(tuple(tuple(dict.fromkeys(each)) for each in values), len(facets))
+    return filters.setdefault(tuple(tuple(dict.fromkeys(each)) for each in values), len(filters))
 
 
 def describe_steps(rows: Sequence[RowResult], documents: Sequence[str] = ()) -> list[StepCall]:

@@ -46,7 +46,7 @@ def summarize(run: FinishedRun) -> tuple[Label, str]:
 
 def _limits(run: FinishedRun) -> str:
     """Say in a few words which types were not shown, and whether all facets are claimed."""
-    shown = dict.fromkeys(standing.type for standing in run.standings if standing.word == "conforms")
+    shown = dict.fromkeys(standing.type for standing in run.standings if standing.name == "conforms")
     parts = [f"for {', '.join(shown)} only"] if {*run.plan.suite.spec.types} - shown.keys() else []
     if any(standing.not_claimed for standing in run.standings):
         parts.append("with limits")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..model import ERROR, FAIL, VERDICTS, WAIVED, Case, Verdict, worst
 from ..system.groups import group_pairs
-from .answer_lines import AnswerLine, CaseAnswer, Facets, StepCall, describe_steps, make_line
+from .answer_lines import AnswerLine, CaseAnswer, Filters, StepCall, describe_steps, make_line
 from .finished_run import FinishedRun, Wants
 from .row_results import RowResult, count_results
 from .wording import format_answer
@@ -34,13 +34,13 @@ class RuleCases(NamedTuple):
     idle_counts: Mapping[Verdict, int]
 
 
-def collect_cases(run: FinishedRun, facets: Facets) -> Iterator[RuleCases]:
+def collect_cases(run: FinishedRun, filters: Filters) -> Iterator[RuleCases]:
     listed = {result.row.id for result in run.listed}
     for rule, cases in _group_by_rule(run).items():
         by_kind = group_pairs((not any(result.row.id in listed for result in rows), rows) for rows in cases)
         entries, idle = [], by_kind.get(True, ())
         for rows in by_kind.get(False, ()):
-            lines = [make_line(facets, answer, same) for answer, same in _group_answers(run, rows).items()]
+            lines = [make_line(filters, answer, same) for answer, same in _group_answers(run, rows).items()]
             entries.append(CaseAnswers(rows[0].row.case, count_results(rows), describe_steps(rows), lines))
         yield RuleCases(rule, entries, [rows[0].row.case for rows in idle], count_results(chain.from_iterable(idle)))
 

@@ -9,14 +9,14 @@ from typing import Any, Literal, NamedTuple
 from ..draw.nonce import is_of_nonce, plan_under_nonce
 from ..evidence.drawn import plan_of_run
 from ..evidence.results import Evidence
-from ..model import BAD, ERROR, FAIL, NOT_CLAIMED, NOT_RUN, OBSERVED, RIGHT, WAIVED, Claims, Result, Word
+from ..model import BAD, ERROR, FAIL, NOT_CLAIMED, NOT_RUN, OBSERVED, RIGHT, WAIVED, Claims, Result, StandingName
 from ..model.verdicts import SEVERITIES, Severity
 from ..plan.rows import Plan, parse_drawn_id
 from ..runner.repeat import answer
 from ..system.groups import group_pairs
 from ..verdict.blame import Blamed, worst_severity
 from ..verdict.conclude import Conclusion, conclude_evidence
-from ..verdict.drawn_calls import find_comparable
+from ..verdict.drawn_rows import find_comparable
 from ..verdict.sentences import describe_failures
 from ..verdict.standing import in_target
 from ..verdict.waive import KEYS
@@ -44,7 +44,7 @@ CAUSES: Mapping[Cause, str] = {
 }
 _NOT_FAILED = "did not fail"
 """The word for a drawn row that the evidence does not hold: it passed, or is observed."""
-_WORDS: tuple[Word, ...] = ("conforms", "not claimed", "nothing shown", "incomplete", "does not conform")
+_WORDS: tuple[StandingName, ...] = ("conforms", "not claimed", "nothing shown", "incomplete", "does not conform")
 _GOOD = (*RIGHT, _NOT_FAILED)
 _IDLE = (NOT_RUN, NOT_CLAIMED)
 
@@ -84,13 +84,13 @@ Ends = tuple[tuple[str, str], tuple[str, str]]
 """The verdict and the answer before, and both after."""
 
 
-class WordChange(NamedTuple):
+class StandingChange(NamedTuple):
     """The words about a document and a type, before and after."""
 
     document: str
     type: str
-    was: Word
-    now: Word
+    was: StandingName
+    now: StandingName
 
     @property
     def worse(self) -> bool:
@@ -127,7 +127,7 @@ class Difference:
     old: DiffSide
     new: DiffSide
     pinned: tuple[HeaderDifference, ...]
-    standings: tuple[WordChange, ...] | None
+    standings: tuple[StandingChange, ...] | None
     """By the rows that are compared. None if the runs are of different suites, or of one that is not at hand."""
     documents: tuple[tuple[DocumentState, DocumentState], ...]
     """The results of both runs in every document of the suite; none where `standings` is None."""
@@ -285,10 +285,10 @@ def _conclude_on_common(old: Evidence, new: Evidence, plan: Plan, left_out: Set[
     return [conclude_on(old), conclude_on(new)]
 
 
-def _compare_words(concluded: Iterable[Conclusion]) -> tuple[WordChange, ...]:
-    was, now = ({(s.document, s.type): s.word for s in each.standings} for each in concluded)
+def _compare_words(concluded: Iterable[Conclusion]) -> tuple[StandingChange, ...]:
+    was, now = ({(s.document, s.type): s.name for s in each.standings} for each in concluded)
     return tuple(
-        WordChange(
+        StandingChange(
             document, type_, was.get((document, type_), "not claimed"), now.get((document, type_), "not claimed")
         )
         for document, type_ in dict.fromkeys((*was, *now))

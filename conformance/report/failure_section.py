@@ -15,7 +15,7 @@ from ..system.groups import group_pairs
 from ..system.text import shorten
 from ..verdict.blame import Blamed, heaviest
 from ..verdict.failure_kinds import FailureKind, shown_lines
-from .answer_lines import AnswerLine, CaseAnswer, Facets, StepCall, describe_steps, make_line, number_facet
+from .answer_lines import AnswerLine, CaseAnswer, Filters, StepCall, describe_steps, make_line, number_filter
 from .finished_run import FailureCounts, FinishedRun, Wants
 from .picture import Picture, draw_call
 from .row_results import RowResult, describe_cases, failing_documents
@@ -98,7 +98,7 @@ class FailingCase(NamedTuple):
 
 
 class ShortCase(NamedTuple):
-    facet: int
+    filter_number: int
     case: Case
     call: str
     number: int
@@ -126,7 +126,7 @@ class FailureGroup(NamedTuple):
 Groups = Mapping[FailureKind, Cases]
 
 
-def collect_failures(run: FinishedRun, facets: Facets, in_full: InFull) -> Iterator[FailureGroup]:
+def collect_failures(run: FinishedRun, filters: Filters, in_full: InFull) -> Iterator[FailureGroup]:
     """Collect failures: the worst first, then those that break the text; each with single and small calls first."""
     groups = run.failures
     chosen, left = _choose_in_full(groups, in_full), MAX_SHORT
@@ -137,10 +137,10 @@ def collect_failures(run: FinishedRun, facets: Facets, in_full: InFull) -> Itera
         for case in chosen[kind]:
             anchors[case] += 1
             anchor = f"failure-{case}" + (f"-{anchors[case]}" if anchors[case] > 1 else "")
-            full.append(_make_full(run, facets, cases[case], anchor, to_script=not full and number < MAX_IN_SCRIPT))
+            full.append(_make_full(run, filters, cases[case], anchor, to_script=not full and number < MAX_IN_SCRIPT))
         others = {case: rows for case, rows in cases.items() if case not in chosen[kind]}
         kept = dict(list(others.items())[:left])
-        short = [_make_short(run, facets, rows, case not in shown) for case, rows in kept.items()]
+        short = [_make_short(run, filters, rows, case not in shown) for case, rows in kept.items()]
         shown.update(kept)
         every = [result for rows in cases.values() for result in rows]
         word: Verdict = ERROR if all(result.worst == ERROR for result in every) else FAIL
@@ -178,7 +178,7 @@ def _alternate_rules(cases: Cases) -> list[str]:
 
 
 def _make_full(
-    run: FinishedRun, facets: Facets, rows: Sequence[RowResult], anchor: str, to_script: bool
+    run: FinishedRun, filters: Filters, rows: Sequence[RowResult], anchor: str, to_script: bool
 ) -> FailingCase:
     first, documents, spec = rows[0], failing_documents(rows), run.plan.suite.spec
     case, rule = first.row.case, spec.rules[first.row.case.rule]
@@ -187,7 +187,7 @@ def _make_full(
         ((_want(run, result), format_answer(result, generic=True, with_message=False)), result) for result in rows
     )
     lines = [
-        make_line(facets, CaseAnswer(wants, got, ((same[0].worst, ()),), _note(same[0])), same, failing=True)
+        make_line(filters, CaseAnswer(wants, got, ((same[0].worst, ()),), _note(same[0])), same, failing=True)
         for (wants, got), same in list(answers.items())[:MAX_LINES]
     ]
     blames, meaning = run.blames_of(rows), _find_meaning(first).meaning
@@ -247,12 +247,12 @@ def _draw_failure(run: FinishedRun, result: RowResult) -> Picture:
     return draw_call(result.row.case.steps[result.step], run.contracts[document], judged.meaning, result.outcome)
 
 
-def _make_short(run: FinishedRun, facets: Facets, rows: Sequence[RowResult], is_first: bool) -> ShortCase:
+def _make_short(run: FinishedRun, filters: Filters, rows: Sequence[RowResult], is_first: bool) -> ShortCase:
     documents, case = failing_documents(rows), rows[0].row.case
     call = format_step(case, case.steps[rows[0].step])
     answers = list(dict.fromkeys(format_answer(result, generic=True, with_message=False) for result in rows))
-    facet = number_facet(facets, rows, documents)
-    return ShortCase(facet, case, call, _count(rows), documents, _want(run, rows[0]), answers, is_first)
+    filter_number = number_filter(filters, rows, documents)
+    return ShortCase(filter_number, case, call, _count(rows), documents, _want(run, rows[0]), answers, is_first)
 
 
 def _find_broken(spec: Spec, rule: Rule, blames: dict[str, Blamed], documents: Iterable[str]) -> BrokenRule:

@@ -165,7 +165,7 @@ class FinishedRun:
     @cached_property
     def verdict_by_document(self) -> Mapping[str, tuple[str, str]]:
         """Each document → the word for it, and its sentence."""
-        words = group_pairs((standing.document, standing.word) for standing in self.standings)
+        words = group_pairs((standing.document, standing.name) for standing in self.standings)
         sentences = dict(zip(words, self.conclusion.sentences, strict=True))
         doubt = "not to be relied on: " if self.conclusion.exit_code in VOIDS_VERDICTS else ""
         verdicts: dict[str, tuple[str, str]] = {}

@@ -117,7 +117,7 @@ def _render_counts(run: FinishedRun) -> Iterator[str]:
         yield "| document | type | verdict | tests | of these | failures | not claimed |"
         yield "|---|---|---|---:|---|---|---|"
     for each in run.standings:
-        verdict = f"{MARKS[each.word]} {each.word}"
+        verdict = f"{MARKS[each.name]} {each.name}"
         counts = count_tests([each])
         failures = describe_failures([each]) if fails(counts) else ""
         numbers = f"{each.tests:,} | {format_counts(counts)} | {failures} | {format_counts(each.not_counted)}"

@@ -16,7 +16,7 @@ from ..evidence.journal import UNFINISHED
 from ..evidence.results import Evidence
 from ..model import Document
 from ..system.groups import group_pairs
-from .answer_lines import Facets
+from .answer_lines import Filters
 from .case_section import collect_cases, collect_other_failures, list_filters
 from .embedded import dump_evidence
 from .failure_section import IN_FULL, IN_FULL_BRIEF, collect_failures, list_shown
@@ -64,9 +64,9 @@ def render(run: FinishedRun, packed: bytes = b"", certified: bool = False) -> st
     brief = bool(packed)
     evidence_file = PUBLISHED if brief else f"{RESULTS}{UNFINISHED}" if run.evidence.interrupted else RESULTS
     sha256 = hashlib.sha256(packed).hexdigest() if brief else run.evidence.sha256
-    facets: Facets = {}
+    filters: Filters = {}
     states = describe_documents(run)
-    failures = list(collect_failures(run, facets, IN_FULL_BRIEF if brief else IN_FULL))
+    failures = list(collect_failures(run, filters, IN_FULL_BRIEF if brief else IN_FULL))
     explained = [each.failures.tests for each in failures if each.kind.cause and each.failures.tests]
     standings = group_pairs((repr(replace(each, document="")), each) for each in run.standings)
     scripted = {entry.anchor: entry.row for failure in failures for entry in failure.full if entry.in_script}
@@ -105,10 +105,10 @@ def render(run: FinishedRun, packed: bytes = b"", certified: bool = False) -> st
         waivers=[count_rows(waiver, rows) for waiver, rows in run.waivers],
         not_run=[count_rows(why, rows) for why, rows in run.not_run.items()],
         filters=list_filters(run, brief),
-        cases=list(collect_other_failures(run, list_shown(failures)) if brief else collect_cases(run, facets)),
+        cases=list(collect_other_failures(run, list_shown(failures)) if brief else collect_cases(run, filters)),
         details=[*_details(run, certified), (f"SHA-256 of {evidence_file}", sha256)],
         evidence=None if brief else dump_evidence(run.evidence),
-        facets=list(facets),
+        facets=list(filters),
     )
 
 

@@ -39,7 +39,7 @@ _NAMES: Mapping[str, str] = {
     "unknown-src:rank": "src of unknown rank",
     "threads:one-program": "one program called by several threads",
 }
-"""Facets that have names apart from their family."""
+"""Filters that have names apart from their family."""
 
 
 class DocumentState(NamedTuple):

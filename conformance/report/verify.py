@@ -75,7 +75,7 @@ def why_not(found: Verification, plan: Plan, document: str | None = None) -> str
     if document is None or plan.suite.lost or conclusion.exit_code in VOIDS_CERTIFICATES:
         return conclusion.why if conclusion.exit_code else None
     listed = plan.suite.spec.operation_of(document).types
-    words = {standing.type: standing.word for standing in conclusion.standings if standing.document == document}
+    words = {standing.type: standing.name for standing in conclusion.standings if standing.document == document}
     lacking = [type_ for type_ in (*listed, *words) if words.get(type_) != "conforms"]
     return f"{document} is not shown for {', '.join(dict.fromkeys(lacking))}" if lacking else None
 

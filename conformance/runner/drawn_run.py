@@ -12,7 +12,7 @@ from ..isolate.backend import CallRows
 from ..model import Result
 from ..plan.rows import SEED, Plan, Row, find_drawn, name_in
 from ..system.go_on import go_on
-from ..verdict.drawn_calls import failure_key
+from ..verdict.drawn_rows import failure_key
 from .fresh_calls import FreshCalls
 
 if TYPE_CHECKING:

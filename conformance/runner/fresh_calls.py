@@ -12,7 +12,7 @@ from ..model import PASS, Adapter, Claims, Isolated, Result
 from ..plan.rows import Row, case_of_step
 from ..run.row import run_rows
 from ..system.go_on import go_on
-from ..verdict.drawn_calls import failure_key
+from ..verdict.drawn_rows import failure_key
 
 _TRIES = 2
 """Times that a row must go right alone, each in a fresh process: what fails at random goes right now and then."""

@@ -15,7 +15,7 @@ from ..isolate.backend import isolation_of, note_opened_files, run_in_isolation,
 from ..model import Claims, Identity, Result
 from ..plan.rows import Plan, Row, parse_drawn_id
 from ..system.progress import track
-from ..verdict.drawn_calls import draw_calls, failure_key
+from ..verdict.drawn_rows import draw_called_rows, failure_key
 from .run_suite import read_subject_of
 
 
@@ -38,7 +38,8 @@ def repeat(evidence: Evidence, plan: Plan, backend: str, number: int) -> Repetit
     CannotStart if the backend does not start, or is not the one that the evidence names.
     """
     called = {result.row: result for result in evidence.results if result.outcome.kind != "none"}
-    every = {row.id: row for row in plan_of_run(plan, evidence).rows if row.id in called} | draw_calls(plan, evidence)
+    written = {row.id: row for row in plan_of_run(plan, evidence).rows if row.id in called}
+    every = written | draw_called_rows(plan, evidence)
     chosen = set(random.SystemRandom().sample(sorted(every), min(number, len(every))))
     rows = [row for id_, row in every.items() if id_ in chosen]
     isolation = isolation_of(backend, evidence.header.get("isolation"))

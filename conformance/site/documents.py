@@ -63,7 +63,7 @@ class CaseEntry(NamedTuple):
     backends: int
 
 
-def write_site(folder: Path, plan: Plan, runs: Sequence[FinishedRun], site: Site) -> None:
+def write_document_pages(folder: Path, plan: Plan, runs: Sequence[FinishedRun], site: Site) -> None:
     """Write the pages into a folder beside the pages of these runs; pages of documents of before are removed."""
     spec, failing = plan.suite.spec, _count_failing(runs)
     frame = site.frame("../", "Documents")

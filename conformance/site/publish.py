@@ -32,7 +32,7 @@ from ..verdict.conclude import conclude_evidence, ran_in_suite_process
 from ..verdict.rejudge import refuse_unsound
 from ..verdict.standing import in_target
 from .compare_page import PARTS, render_parts
-from .documents import INDEX, write_site
+from .documents import INDEX, write_document_pages
 from .landing import pair_versions
 from .markdown_pages import FOLDER, write_markdown_pages
 from .playground import PLAYGROUND, write_playground
@@ -195,7 +195,7 @@ def write_pages(
     site = Site(plan.suite.digest, max((run.evidence.header["started"][:10] for run in finished), default=""))
     entries = write_register(reports, certificates, plan, trust, site)
     write_playground(reports / PLAYGROUND, plan.suite.spec, site, finished, pages)
-    write_site((reports / SPECIFICATION).parent, plan, finished, site)
+    write_document_pages((reports / SPECIFICATION).parent, plan, finished, site)
     if runs:
         changes = _write_changes(runs)
         links = {

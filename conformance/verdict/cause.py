@@ -55,12 +55,12 @@ def find_causes(
     faults = load_faults()
     if own := [fault for fault in faults if version in fault.versions_of(name)]:
         known = KnownFaults(own)
-        return {row.id: Cause(fits[0], False) for row, result in failing if (fits := explaining(known, row, result))}
+        return {row.id: Cause(fits[0], False) for row, result in failing if (fits := find_faults(known, row, result))}
     failing = [(row, result) for row, result in failing if row.id in blames]
     known = KnownFaults(faults)
     fits_of: dict[str, list[KnownFault]] = {}
     for row, result in failing:
-        fits_of[row.id] = [each for each in explaining(known, row, result) if _shows_each_change(each, row, result)]
+        fits_of[row.id] = [each for each in find_faults(known, row, result) if _shows_each_change(each, row, result)]
     passing = (row for row in rows if row.id not in blames and PASS in results[row.id].verdicts.values())
     return _guess(fits_of, chain((row for row, _ in failing), passing), results)
 
@@ -127,7 +127,7 @@ def _diagnosis(result: Result) -> str:
     return (result.diagnosis or "").removesuffix(UNCLAIMED)
 
 
-def explaining(known: KnownFaults, row: Row, result: Result) -> tuple[KnownFault, ...]:
+def find_faults(known: KnownFaults, row: Row, result: Result) -> tuple[KnownFault, ...]:
     """Return the faults that explain the failure of a row in every document in which it fails."""
     documents = [document for document, verdict in result.verdicts.items() if verdict in BAD]
     if any(failing_step(row, result, document) != result.step for document in documents):

@@ -194,14 +194,15 @@ def conclude(
             unclaimed += [group._replace(rows=called)] if called else []
         if not row.has_listed_type:
             unlisted.append(group)
-    deaths = sentences.describe_failures_in_unclaimed_types(each for each in unclaimed if fails(each.verdicts.values()))
+    failing = (each for each in unclaimed if fails(each.verdicts.values()))
+    unclaimed_failures = sentences.describe_failures_in_unclaimed_types(failing)
     waived = sentences.describe_failures_in_unclaimed_types(
         each for each in unclaimed if not fails(each.verdicts.values())
     )
     waived = waived and f"waived: {waived}"
     blames = _blame(plan, results, by_standing)
     standings = standings_of(plan, by_standing, claims, blames)
-    code, why = _exit_code(standings, by_standing, claims, target, overdue, deaths, plan)
+    code, why = _exit_code(standings, by_standing, claims, target, overdue, unclaimed_failures, plan)
     # from here on a yes can only become weaker
     if waived and code == CONFORMS:
         why += f"; {waived}"
@@ -213,9 +214,9 @@ def conclude(
     elif doubt:
         code, why = doubt
     if code in VOIDS_VERDICTS:
-        standings = tuple(replace(standing, word="nothing shown") for standing in standings)
+        standings = tuple(replace(standing, name="nothing shown") for standing in standings)
     elif doubt:
-        standings = tuple(replace(each, word="incomplete") if each.word == "conforms" else each for each in standings)
+        standings = tuple(replace(each, name="incomplete") if each.name == "conforms" else each for each in standings)
     scope = sentences.scope_phrase(plan.suite) + (" as run in the suite's own process" if limits.in_process else "")
 
     def name_not_run(calls: Iterable[str | None]) -> tuple[str, ...]:
@@ -232,7 +233,7 @@ def conclude(
         for document, group in of_documents.items()
     )
     notes = (
-        *(remark for remark in (deaths, waived) if remark and remark not in why),
+        *(remark for remark in (unclaimed_failures, waived) if remark and remark not in why),
         *sentences.note_unclaimed_operations(plan.suite.spec.operations, claims, target),
         *sentences.note_unclaimed_passes(groups, claims),
         *sentences.note_failures_in_unlisted_types(unlisted),
@@ -274,7 +275,7 @@ def _limit_to_suite(suite: Suite, code: int, why: str) -> tuple[int, str]:
 
 def _exit_code(
     standings: tuple[Standing, ...], groups: Mapping[tuple[str, str], list[SimilarRows]],
-    claims: Claims, target: Target, overdue: tuple[str, ...], deaths: str, plan: Plan,
+    claims: Claims, target: Target, overdue: tuple[str, ...], unclaimed_failures: str, plan: Plan,
 ) -> tuple[int, str]:  # fmt: skip
     tests = Counter(count_tests(standings))
     if failed := count_failed(tests):
@@ -291,8 +292,8 @@ def _exit_code(
             not_run = f"; {left:,} {'was' if left == 1 else 'were'} not run" if left else ""
             return FAILS, f"{number}: {who} {describe_severity(severity, some)}{errors}{not_run}"
         return FAILS, number
-    if deaths:
-        return FAILS, deaths
+    if unclaimed_failures:
+        return FAILS, unclaimed_failures
     if overdue:
         return OVERDUE, "; ".join(overdue)
     if target.shard:
@@ -306,9 +307,9 @@ def _exit_code(
         return INCOMPLETE, f"incomplete: {sentences.describe_filter(target, len(plan.suite.cases))}"
     if unmet := list(_find_unmet(standings, claims, target)):
         return INCOMPLETE, f"incomplete: required and not shown: {', '.join(unmet)}"
-    if gaps := [standing for standing in standings if standing.word not in ("conforms", NOT_CLAIMED)]:
+    if gaps := [standing for standing in standings if standing.name not in ("conforms", NOT_CLAIMED)]:
         return INCOMPLETE, f"incomplete: {gaps[0].document} for {gaps[0].type}: {describe_gap(gaps[:1])}"
-    if not any(standing.word == "conforms" for standing in standings):
+    if not any(standing.name == "conforms" for standing in standings):
         return INCOMPLETE, "incomplete: nothing was shown for any document and type"
     waived = tests[WAIVED]
     asked = [*target.operations, *target.documents, *target.types]
@@ -333,17 +334,17 @@ def _find_unmet(standings: Iterable[Standing], claims: Claims, target: Target) -
         if operation not in claims.operations:
             yield operation
     for document in target.documents:
-        if not any(s.document == document and s.word == "conforms" for s in standings):
+        if not any(s.document == document and s.name == "conforms" for s in standings):
             yield document
     for type_ in target.types:
-        if not any(s.type == type_ and s.word == "conforms" for s in standings):
+        if not any(s.type == type_ and s.name == "conforms" for s in standings):
             yield type_
     for demand in target.require:
         about = [s for s in standings if demand in (s.document, s.type, s.operation)]
         if demand.partition(":")[0] in FAMILIES:
             if any(_overlap(demand, facet) for facet in claims.not_claimed):
                 yield demand
-        elif not about or any(standing.word != "conforms" for standing in about):
+        elif not about or any(standing.name != "conforms" for standing in about):
             yield demand
 
 

@@ -47,7 +47,7 @@ def tabulate_documents(conclusion: Conclusion) -> DocumentTable:
     columns = columns[:1] if conclusion.exit_code in VOIDS_VERDICTS else columns
     rows = []
     for document, group in groups.items():
-        words = {standing.type: _CELLS.get(standing.word, standing.word) for standing in group}
+        words = {standing.type: _CELLS.get(standing.name, standing.name) for standing in group}
         cells = (words.get(type_, "not claimed") for type_ in types)
         rows.append((document, *cells, *(f"{numbers[document][name]:,}" for name in columns)))
     # a limit that holds for every document is said once, without their names
@@ -84,7 +84,7 @@ def _count(group: Sequence[Standing]) -> dict[str, int]:
 
 
 def _limits(conclusion: Conclusion, group: Sequence[Standing]) -> Iterator[str]:
-    if gaps := [standing for standing in group if standing.word == "incomplete"]:
+    if gaps := [standing for standing in group if standing.name == "incomplete"]:
         types = "" if len(gaps) == len(group) else f" for {join_names([standing.type for standing in gaps])}"
         yield f"incomplete{types}: {describe_gap(gaps)}"
     if conclusion.scope:

@@ -12,7 +12,7 @@ from .standing import Standing, count_tests
 
 def label_of(standings: Collection[Standing], claims: Claims, exit_code: int = CONFORMS) -> Label:
     """Name the result of some standings by the worst that failed; `exit_code`: that of the run, if it is about all."""
-    words = {standing.word for standing in standings}
+    words = {standing.name for standing in standings}
     if "does not conform" in words:
         return next(iter(count_severities(standings)))
     if count_tests(standings).get(ERROR):

@@ -25,21 +25,21 @@ class PlantedBackend(NamedTuple):
         return self.backend.rpartition(":")[2]
 
 
-PLANTED_IN_RUNS = (
+PLANTED_BACKENDS = (
     PlantedBackend(f"{_MODULE}:AcceptsEverything", ("one-infer", "same-volume"), "accepts-everything"),
     PlantedBackend(f"{_MODULE}:RejectsEverything", ("literal-lengths", "one-infer"), "rejects-everything"),
     PlantedBackend(f"{_MODULE}:FlushesSubnormals", ("same-content", "literal-lengths")),
     PlantedBackend("planted:zero-flag-ignored", sweep="zero-flag-ignored"),
     PlantedBackend(f"{_MODULE}.process:DiesRatherThanReject", ("literal-lengths", "one-infer"), ends_process=True),
 )
-SWEPT = tuple(planted.sweep for planted in PLANTED_IN_RUNS if planted.sweep)
+SWEPT = tuple(planted.sweep for planted in PLANTED_BACKENDS if planted.sweep)
 """The names of the planted backends of a sweep, in its footer and after `planted:`."""
 
 
 def planted_in(isolation: str) -> tuple[PlantedBackend, ...]:
     """Return the planted backends of every run with an isolation."""
     return tuple(
-        planted for planted in PLANTED_IN_RUNS if planted.rules and not (planted.ends_process and isolation == "none")
+        planted for planted in PLANTED_BACKENDS if planted.rules and not (planted.ends_process and isolation == "none")
     )
 
 

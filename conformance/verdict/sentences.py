@@ -50,7 +50,7 @@ def name_missing_calls(notes: Iterable[str], results: Mapping[str, Result]) -> d
 
 def write_verdict(document: str, group: Sequence[Standing], target: Target) -> str:
     """Write the verdict on a document, with which its sentence begins."""
-    by_word = group_pairs((standing.word, standing) for standing in group)
+    by_word = group_pairs((standing.name, standing) for standing in group)
     parts = []
     for word in WORDS:
         types = [standing.type for standing in by_word.get(word, ())]

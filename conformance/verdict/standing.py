@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..evidence.results import Target
-from ..model import BAD, BLAMES, ERROR, FAIL, NOT_CLAIMED, NOT_RUN, PASS, WAIVED, Blame, Claims, Result, Verdict, Word
-from ..model.verdicts import SEVERITIES, Severity, count_verdicts
+from ..model import BAD, BLAMES, ERROR, FAIL, NOT_CLAIMED, NOT_RUN, PASS, WAIVED, Blame, Claims, Result, Verdict
+from ..model.verdicts import SEVERITIES, Severity, StandingName, count_verdicts
 from ..plan.rows import Plan, Row
 from ..system.terminal import count_noun
 from .blame import Blamed
@@ -25,7 +25,7 @@ class Standing:
     document: str
     operation: str
     type: str
-    word: Word
+    name: StandingName
     counts: Mapping[Verdict, int]
     """Verdicts of the required rows; all of them are tests."""
     unclaimed_counts: Mapping[Verdict, int]
@@ -168,7 +168,7 @@ def _standing(
 
 def _word(
     counts: Mapping[Verdict, int], unclaimed_counts: Mapping[Verdict, int], unshown: tuple[str, ...], whole: bool
-) -> Word:
+) -> StandingName:
     if counts.get(FAIL) or unclaimed_counts.get(FAIL):
         return "does not conform"
     if not counts:
@@ -191,8 +191,8 @@ def describe_gap(standings: Sequence[Standing]) -> str:
         return f"{errors:,} of {count_noun(sum(tests.values()), 'test')} {describe_errors(errors)}"
     if not_run := tests.get(NOT_RUN):
         return f"{count_noun(not_run, 'test')} not run"
-    if standings[0].word == "nothing shown":
+    if standings[0].name == "nothing shown":
         return "nothing passed"
     if unshown := list(dict.fromkeys(rule for standing in standings for rule in standing.unshown)):
         return f"no pass for the rule{'s' if len(unshown) > 1 else ''} {', '.join(unshown)}"
-    return "other cases not run" if standings[0].word == "incomplete" else standings[0].word
+    return "other cases not run" if standings[0].name == "incomplete" else standings[0].name

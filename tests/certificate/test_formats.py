@@ -108,7 +108,7 @@ def evidence_of(files: int = 2, **footer: Any) -> Evidence:
 
 def standing(type_: str, word: str, waived: int = 0) -> Standing:
     counts = {"waived": waived}
-    fake: Any = SimpleNamespace(document="static-oneapi", type=type_, word=word, counts=counts, unclaimed_counts={})
+    fake: Any = SimpleNamespace(document="static-oneapi", type=type_, name=word, counts=counts, unclaimed_counts={})
     return fake  # type: ignore[no-any-return]
 
 

@@ -2,7 +2,7 @@
 
 import math
 
-from conformance.isolate.protocol.remote import Remote
+from conformance.isolate.protocol.remote import RemoteAdapter
 from conformance.model import Declared, Graph, Node, Operand, Tensor
 from conformance.plan.memory import GuardedBuffer, TensorSpec, lay_out
 
@@ -12,10 +12,12 @@ def reshape(dims: tuple[int, ...], shape: tuple[int, ...]) -> Graph:
     return Graph(Declared("f32", dims), (node,))
 
 
-def call(remote: Remote, dims: tuple[int, ...]) -> Tensor:
+def call(remote: RemoteAdapter, dims: tuple[int, ...]) -> Tensor:
     return call_with_buffer(remote, dims, (math.prod(dims),))[0]
 
 
-def call_with_buffer(remote: Remote, dims: tuple[int, ...], shape: tuple[int, ...]) -> tuple[Tensor, GuardedBuffer]:
+def call_with_buffer(
+    remote: RemoteAdapter, dims: tuple[int, ...], shape: tuple[int, ...]
+) -> tuple[Tensor, GuardedBuffer]:
     buffer = lay_out(TensorSpec("f32", dims))
     return remote.compile(reshape(dims, shape)).run(buffer.tensor, (), False), buffer

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from conformance.isolate.process.launch import ProcessLimits
-from conformance.isolate.protocol.remote import Remote
+from conformance.isolate.protocol.remote import RemoteAdapter
 from conformance.model import Outcome
 from conformance.plan.memory import TensorSpec
 from conformance.plan.steps import RowStep
@@ -15,16 +15,16 @@ from .calls import reshape
 PROGRAM = Path(__file__).parents[1] / "misbehaving.py"
 LIMITS = ProcessLimits(seconds=10.0, start_seconds=20.0, stop_seconds=10.0)
 """For whatever must not be late, on a busy machine too."""
-OPEN: list[Remote] = []
+OPEN: list[RemoteAdapter] = []
 
 
-def remote(*words: str, limits: ProcessLimits = LIMITS, share: bool = True) -> Remote:
+def remote(*words: str, limits: ProcessLimits = LIMITS, share: bool = True) -> RemoteAdapter:
     """The program with a fault; it is closed at the end of the test."""
-    OPEN.append(Remote([sys.executable, "-S", str(PROGRAM), *words], limits, share=share))
+    OPEN.append(RemoteAdapter([sys.executable, "-S", str(PROGRAM), *words], limits, share=share))
     return OPEN[-1]
 
 
-def hurry(backend: Remote) -> None:
+def hurry(backend: RemoteAdapter) -> None:
     """Give the running process little time for its next requests. Later processes have the usual time."""
     process = backend.session().process
     process.limits = process.limits._replace(seconds=0.3, start_seconds=0.3, stop_seconds=0.3)
@@ -34,7 +34,7 @@ def task(src: tuple[int, ...] = (2, 3), shape: tuple[int, ...] = (3, 2)) -> RowS
     return RowStep(reshape(src, shape), TensorSpec("f32", src), (), False, (), False)
 
 
-def outcome(backend: Remote, **call: tuple[int, ...]) -> Outcome:
+def outcome(backend: RemoteAdapter, **call: tuple[int, ...]) -> Outcome:
     return make_call(backend, task(**call), None)[0]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from conformance.isolate.backend import Isolation, run_in_isolation, use_backend
 from conformance.isolate.process.launch import ProcessLimits
-from conformance.isolate.protocol.remote import Remote, start_worker
+from conformance.isolate.protocol.remote import RemoteAdapter, start_worker
 from conformance.model import Adapter, Result
 from conformance.plan.rows import Row
 from conformance.run.ended_process import DEFAULT_HANGS, HangPolicy
@@ -18,10 +18,10 @@ from conformance.run.row import run_rows
 from .calls import call
 
 LIMITS = ProcessLimits(seconds=10.0)
-OPEN: list[Remote] = []
+OPEN: list[RemoteAdapter] = []
 
 
-def start(backend: str, limits: ProcessLimits = LIMITS, share: bool = True) -> Remote:
+def start(backend: str, limits: ProcessLimits = LIMITS, share: bool = True) -> RemoteAdapter:
     OPEN.append(start_worker(backend, limits, share))
     return OPEN[-1]
 
@@ -84,15 +84,15 @@ class Obedient:
     """Backends that act as those of `write_odd`, in a process that several tests share and must leave alive."""
 
     def __init__(self, folder: Path) -> None:
-        self.act, self.remotes = folder / "act", dict[bool, Remote]()
+        self.act, self.remotes = folder / "act", dict[bool, RemoteAdapter]()
         self.backend = write_backend(folder, ODD + OBEYS.format(path=str(self.act)), "Odd")
 
-    def __call__(self, act: str, share: bool = True) -> Remote:
+    def __call__(self, act: str, share: bool = True) -> RemoteAdapter:
         body = f"    odd = src.dims == (13,)\n    {act}\n    return go(src, shapes, may_overwrite)\n"
         self.act.write_text(f"def answer():\n{body}")
         if share not in self.remotes:
             self.remotes[share] = start_worker(self.backend, LIMITS, share)
-        assert self.remotes[share].generation == 1
+        assert self.remotes[share].starts == 1
         return self.remotes[share]
 
 
@@ -126,14 +126,14 @@ class Fresh:
         self.remote.renew()
         self.remote.session()  # the first copy is tried with that call, which a test that counts calls must not see
 
-    def __call__(self, backend: str, limits: ProcessLimits = LIMITS) -> Remote:
+    def __call__(self, backend: str, limits: ProcessLimits = LIMITS) -> RemoteAdapter:
         remote = self.remote
         self.file.write_text("reference")  # which is what the first copy must be
         remote.renew()
-        remote.calls_alone, remote.seconds_late, remote.given_up = False, 0.0, None
+        remote.calls_alone, remote.seconds_lost, remote.given_up = False, 0.0, None
         remote.session().process.limits = remote.limits = limits
         assert remote.fork_server is not None
-        remote.fork_server.limits, remote.generation = limits, 1
+        remote.fork_server.limits, remote.starts = limits, 1
         self.file.write_text(backend)
         return remote
 
@@ -159,11 +159,11 @@ def run_remote(
     return run_in_isolation(rows, remote, remote.claims, isolation, policy)
 
 
-def run_in_both(backend: str, rows: Sequence[Row], there: Remote) -> tuple[list[Result], list[Result]]:
+def run_in_both(backend: str, rows: Sequence[Row], there: RemoteAdapter) -> tuple[list[Result], list[Result]]:
     """The results of rows in this process, and in another that must not start again."""
     with use_backend(backend, "none") as here:
         results = list(run_rows(rows, here)), list(run_rows(rows, there))
-    assert there.generation == 1
+    assert there.starts == 1
     return results
 
 

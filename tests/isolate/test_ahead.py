@@ -9,7 +9,7 @@ import pytest
 
 from conformance.isolate.process.launch import ProcessLimits
 from conformance.isolate.protocol.piped_process import PipedProcess
-from conformance.isolate.protocol.remote import Remote, RemoteProgram
+from conformance.isolate.protocol.remote import RemoteAdapter, RemoteProgram
 from conformance.isolate.protocol.session import Session
 from conformance.model import Result
 from conformance.plan.rows import Plan, Row
@@ -48,11 +48,11 @@ def run_ahead(fresh: Fresh, backend: str, rows: Sequence[Row], limits: ProcessLi
     return results[1]
 
 
-def assert_no_reply_is_left(remote: Remote) -> None:
+def assert_no_reply_is_left(remote: RemoteAdapter) -> None:
     """Assert that the next call needs no new process, as it would if an old reply were left."""
-    starts = remote.generation
+    starts = remote.starts
     call(remote, (2, 3))
-    assert remote.generation == starts
+    assert remote.starts == starts
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.isolate.process.distribute import WorkerDied, run_in_processes
+from conformance.isolate.process.distribute import HelperDied, run_in_processes
 from conformance.isolate.process.orphans import find_marked_pids
 
 from ..processes import children, heed_signal, wait
@@ -115,7 +115,7 @@ def test_results_keep_the_order_of_the_work() -> None:
 def test_an_exception_and_an_exit_in_a_worker() -> None:
     with pytest.raises(ValueError, match="invalid literal"):
         list(run_in_processes(2, int, ["1", "2", "x"]))
-    with pytest.raises(WorkerDied, match="ended with exit code 7"):
+    with pytest.raises(HelperDied, match="ended with exit code 7"):
         list(run_in_processes(2, os._exit, [7]))
 
 

@@ -12,7 +12,7 @@ from textwrap import dedent
 import pytest
 
 from conformance.isolate.process.launch import ProcessLimits
-from conformance.isolate.protocol.remote import Remote, start_worker
+from conformance.isolate.protocol.remote import RemoteAdapter, start_worker
 from conformance.load.cases import load_suite
 from conformance.model import Crashed, TimedOut
 from conformance.plan.rows import plan_of
@@ -68,7 +68,7 @@ class CountedLibrary:
     """A backend, its library, and how often that was imported."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.remotes = folder, list[Remote]()
+        self.folder, self.remotes = folder, list[RemoteAdapter]()
 
     def close(self) -> None:
         for remote in self.remotes:
@@ -81,7 +81,7 @@ class CountedLibrary:
 
     def remote(
         self, on_import: str = "", on_start: str = "pass", on_call: str = "pass", limits: ProcessLimits = LIMITS
-    ) -> Remote:
+    ) -> RemoteAdapter:
         """One that has answered a call."""
         self.remotes.append(start_worker(self.backend(on_import, on_start, on_call), limits))
         assert call(self.remotes[-1], (2, 3)).dims == (6,)
@@ -116,23 +116,23 @@ def shared_library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Counted
     library.close()
 
 
-def renew(remote: Remote, times: int) -> None:
+def renew(remote: RemoteAdapter, times: int) -> None:
     for _ in range(times):
         remote.renew()
         assert call(remote, (3, 4)).dims == (12,)
 
 
 @pytest.fixture
-def copy(shared_library: CountedLibrary) -> Remote:
+def copy(shared_library: CountedLibrary) -> RemoteAdapter:
     (remote,) = shared_library.remotes
     renew(remote, 1)
     return remote
 
 
-def test_processes_after_the_first_import_once(shared_library: CountedLibrary, copy: Remote) -> None:
-    remote, starts = copy, copy.generation
+def test_processes_after_the_first_import_once(shared_library: CountedLibrary, copy: RemoteAdapter) -> None:
+    remote, starts = copy, copy.starts
     renew(remote, 5)
-    assert (remote.generation, shared_library.imports) == (starts + 5, 2)
+    assert (remote.starts, shared_library.imports) == (starts + 5, 2)
 
 
 @pytest.mark.slow
@@ -193,7 +193,7 @@ def test_no_copy_without_room_for_its_pipes(library: CountedLibrary, monkeypatch
     assert len(os.listdir("/proc/self/fd")) <= before
 
 
-def test_the_session_group_and_limits_of_a_copy(copy: Remote) -> None:
+def test_the_session_group_and_limits_of_a_copy(copy: RemoteAdapter) -> None:
     pid = copy.session().process.pid
     assert os.getsid(pid) == os.getpgid(pid) == pid
     assert resource.prlimit(pid, resource.RLIMIT_AS)[0] == LIMITS.memory
@@ -220,7 +220,7 @@ def test_a_backend_that_never_starts_in_a_copy(library: CountedLibrary) -> None:
     ids=["crash", "hang", "memory"],
 )
 def test_the_end_of_a_copy_has_its_reason(
-    shared_library: CountedLibrary, copy: Remote, dims: tuple[int, ...], kind: type[Exception], words: str
+    shared_library: CountedLibrary, copy: RemoteAdapter, dims: tuple[int, ...], kind: type[Exception], words: str
 ) -> None:
     if kind is TimedOut:
         hurry(copy)
@@ -277,7 +277,7 @@ def test_a_backend_that_cannot_be_copied(library: CountedLibrary, what: str) -> 
     renew(remote, 2)
     assert library.imports == 4
     assert remote.given_up is None
-    assert "imports" not in what or remote.generation == 3
+    assert "imports" not in what or remote.starts == 3
 
 
 @pytest.mark.slow
@@ -294,7 +294,7 @@ def test_no_copy_before_an_answer_with_elements(library: CountedLibrary) -> None
     assert library.imports == 4
 
 
-def test_a_child_of_a_copy_ends_with_it(shared_library: CountedLibrary, copy: Remote) -> None:
+def test_a_child_of_a_copy_ends_with_it(shared_library: CountedLibrary, copy: RemoteAdapter) -> None:
     for _ in range(3):
         renew(copy, 1)
         assert call(copy, (13, 5)).dims == (65,)
@@ -336,5 +336,5 @@ def test_each_row_in_its_own_process_imports_once(library: CountedLibrary) -> No
     library.remotes.append(remote := start_worker(library.backend(), LIMITS))
     rows = [row for row in plan_of(load_suite()).rows if row.type == "f32"][:8]
     list(run_remote(remote, rows, "row"))
-    assert remote.generation == 1 + len(rows)
+    assert remote.starts == 1 + len(rows)
     assert library.imports < len(rows) // 2

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from conformance.adapter import CannotStart, resolve_claims
-from conformance.isolate.protocol.remote import Remote
+from conformance.isolate.protocol.remote import RemoteAdapter
 from conformance.isolate.protocol.session import SHARED_FROM
 from conformance.load.spec import load_spec
 
@@ -32,7 +32,7 @@ from .faulty_program import (
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
 
-def group_of(backend: Remote) -> int:
+def group_of(backend: RemoteAdapter) -> int:
     return backend.session().process._child.pid
 
 
@@ -59,7 +59,7 @@ def test_an_enormous_answer_without_a_memory_limit(size: int) -> None:
     answers = [outcome(backend) for _ in range(3)]
     assert [answer.kind for answer in answers] == ["tensor", "error", "tensor"]
     assert f"{size} bytes for f32[3, 2], which takes 24" in (answers[1].message or "")
-    assert backend.generation == 2
+    assert backend.starts == 2
 
 
 @pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="only there memory is shared")
@@ -110,7 +110,7 @@ def test_a_reply_that_comes_twice() -> None:
 def test_odd_behaviour_without_a_fault(fault: str) -> None:
     backend = remote(fault)
     assert [outcome(backend).kind, outcome(backend).kind] == ["tensor", "tensor"]
-    assert backend.generation == 1
+    assert backend.starts == 1
 
 
 @pytest.mark.parametrize(("fault", "share"), [("none", True), ("none", False), ("takes-what-was-not-offered", False)])
@@ -126,7 +126,7 @@ def test_programs_that_close_one_at_a_time() -> None:
     """A program must say that it closes many at once, or it is asked to close one at a time."""
     backend = remote("none")
     assert {outcome(backend).kind for _ in range(40)} == {"tensor"}
-    assert (backend.generation, len(backend.session().closing) < 20) == (1, True)
+    assert (backend.starts, len(backend.session().closing) < 20) == (1, True)
 
 
 def test_a_changed_input_and_wrong_dims() -> None:
@@ -203,7 +203,7 @@ def test_the_outcome_of_a_call_without_a_result(fault: str, phase: str) -> None:
     for _ in range(3):
         answer = outcome(backend)
         assert (answer.kind, answer.message) == SAID[fault]
-    assert backend.generation == 1
+    assert backend.starts == 1
 
 
 @pytest.mark.parametrize("fault", [*SAID, "two-lines-at-once"])
@@ -247,16 +247,16 @@ def test_a_program_that_changes_its_description(tmp_path: Path, monkeypatch: pyt
 
 def test_a_program_that_is_absent_or_cannot_be_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(CannotStart, match="no such program"):
-        Remote([str(tmp_path / "nothing")])
+        RemoteAdapter([str(tmp_path / "nothing")])
     plain = tmp_path / "plain"
     plain.write_text("no program")
     with pytest.raises(CannotStart, match="is it executable"):
-        Remote([str(plain)])
+        RemoteAdapter([str(plain)])
     monkeypatch.chdir(tmp_path)
     with pytest.raises(CannotStart, match=r"no such program; write \./plain"):
-        Remote(["plain"])
+        RemoteAdapter(["plain"])
     with pytest.raises(CannotStart, match="is a folder; name the program in it"):
-        Remote([str(tmp_path)])
+        RemoteAdapter([str(tmp_path)])
 
 
 def test_nothing_stays_open(tmp_path: Path) -> None:

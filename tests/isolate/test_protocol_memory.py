@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conformance.adapter import CannotStart
-from conformance.isolate.protocol.remote import Remote
+from conformance.isolate.protocol.remote import RemoteAdapter
 from conformance.model import Outcome
 from conformance.run.call import make_call
 
@@ -18,7 +18,7 @@ from .faulty_program import PROGRAM, assert_outcome, hurry, outcome, remote, tas
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
 
-def measure_call(backend: Remote, will_answer: bool = True) -> tuple[Outcome, float, int]:
+def measure_call(backend: RemoteAdapter, will_answer: bool = True) -> tuple[Outcome, float, int]:
     """Make a second call. Return its outcome, its seconds, and the most bytes of memory that it took here."""
     assert outcome(backend).kind == "tensor"
     if not will_answer:

@@ -114,7 +114,7 @@ def test_a_program_outlives_its_process() -> None:
             src = lay_out(TensorSpec("f32", (2, 3))).tensor
             assert [program.run(src, (), False).dims for program in programs] == [(6,), (3, 2)]
         end()
-    assert remote.generation == 4
+    assert remote.starts == 4
 
 
 def test_rows_of_a_case_that_die_alike(plan: Plan, fresh: Fresh) -> None:
@@ -124,7 +124,7 @@ def test_rows_of_a_case_that_die_alike(plan: Plan, fresh: Fresh) -> None:
     assert [row.case.id for row in asked] == [first] * 3 + [other] * 2
     remote = fresh(dying)
     results = list(run_rows(asked, remote))
-    assert remote.generation == 5 + 2, "one process a row, and one for the second try of the first of either case"
+    assert remote.starts == 5 + 2, "one process a row, and one for the second try of the first of either case"
     again, alike = (f"(deterministic: {how})" for how in AGAIN)
     assert [str(result.outcome.message).endswith(again) for result in results] == [True, False, False, True, False]
     assert [str(result.outcome.message).endswith(alike) for result in results] == [False, True, True, False, True]
@@ -164,7 +164,7 @@ def test_memory_beyond_the_limit_is_a_memory_error(tmp_path: Path) -> None:
     remote = start(write_odd(tmp_path, f"np.empty({2 * limit} if odd else 0, np.uint8)"), LIMITS._replace(memory=limit))
     with pytest.raises(MemoryError):
         call(remote, (13,))
-    assert remote.generation == 1
+    assert remote.starts == 1
 
 
 @pytest.mark.slow

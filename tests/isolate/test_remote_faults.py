@@ -10,7 +10,7 @@ import pytest
 from conformance.adapter import CannotStart
 from conformance.isolate.backend import process_notes
 from conformance.isolate.protocol import messages
-from conformance.isolate.protocol.remote import Remote, start_worker
+from conformance.isolate.protocol.remote import RemoteAdapter, start_worker
 from conformance.model import Claims, Crashed, Identity
 from conformance.plan.rows import Plan
 
@@ -42,7 +42,7 @@ def test_a_process_lives_on_after_an_exception(obedient: Obedient, act: str) -> 
         with pytest.raises(Exception, match=re.escape(RAISED[act])):
             call(remote, (13,))
     assert call(remote, (2, 3)).dims == (6,)
-    assert remote.generation == 1
+    assert remote.starts == 1
 
 
 def test_an_adapter_that_interrupts_itself_cannot_start(tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def test_a_fork_that_returns_from_a_call(obedient: Obedient, first: str) -> None
     remote = obedient(f"pid = os.fork(); {wait}")
     for _ in range(4):
         assert call(remote, (2, 3)).dims == (6,)
-    assert remote.generation == 1
+    assert remote.starts == 1
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_an_end_names_its_request_among_several(tmp_path: Path, where: str) -> N
 
 def test_rows_of_a_program_that_cannot_start_again(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    remote = Remote([sys.executable, "-S", str(PROGRAM), "dies-after-first-start"], LIMITS)
+    remote = RemoteAdapter([sys.executable, "-S", str(PROGRAM), "dies-after-first-start"], LIMITS)
     remote.restart()
     rows = [row for row in plan.rows if row.operation == "StaticReshape" and row.type == "f32"][:12]
     results = list(run_remote(remote, rows))
@@ -183,7 +183,7 @@ WHO = {"name": "it", "version": "1", "operations": ["StaticReshape"], "not_claim
 )  # fmt: skip
 def test_a_description_with_a_field_of_another_type(key: str, value: object, due: str) -> None:
     assert messages.parse_description(WHO) == (Identity("it", "1"), Claims(("StaticReshape",), ("chain",)))
-    with pytest.raises(messages.Fault, match=f"describe: '{key}' is .*, but should be {due}"):
+    with pytest.raises(messages.ProtocolError, match=f"describe: '{key}' is .*, but should be {due}"):
         messages.parse_description({**WHO, key: value})
 
 

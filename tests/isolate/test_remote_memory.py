@@ -207,7 +207,7 @@ def test_large_tensors_and_answers_larger_than_src(obedient: Obedient, share: bo
         assert answer.dims == ((1, size) if times == 1 else (times * size,))
         assert bytes(answer.memory) == bytes(buffer.elements[:]) * times
         assert not buffer.touched
-    assert remote.generation == 1
+    assert remote.starts == 1
 
 
 @pytest.mark.slow

@@ -186,7 +186,7 @@ def test_a_badge_of_any_label_is_narrow() -> None:
 
 def test_a_badge_is_green_for_a_run_that_shows_everything_only(answers: FinishedRun) -> None:
     plan, evidence, conclusion = answers.plan, answers.evidence, answers.conclusion
-    well = tuple(replace(s, word="conforms", counts={"pass": 3}, not_claimed=()) for s in conclusion.standings)
+    well = tuple(replace(s, name="conforms", counts={"pass": 3}, not_claimed=()) for s in conclusion.standings)
     shown = replace(conclusion, standings=well, sentences=tuple({s.document: "x" for s in well}), exit_code=0)
     documents = len(plan.suite.spec.documents)
     label, message = badge.summarize(FinishedRun(plan, evidence, shown))

@@ -13,7 +13,7 @@ from conformance.evidence.writer import Writer
 from conformance.model import Result
 from conformance.run.row import result_without_call
 from conformance.runner.shards import merge_shards
-from conformance.verdict.drawn_calls import draw_calls
+from conformance.verdict.drawn_rows import draw_called_rows
 
 from ..builders import Command, mini, spoil
 from ..evidence.readers import merge, path, rows_in
@@ -55,13 +55,13 @@ def test_shards_share_the_drawn_rows(command: Command) -> None:
 
 def test_a_shard_that_ended_early_called_its_first_drawn_rows(command: Command) -> None:
     parts = [evidence_of(part(command, f"{number}/2", "reference", "--drawn-rows", "60")) for number in (1, 2)]
-    called = [list(draw_calls(command.plan, each)) for each in parts]
+    called = [list(draw_called_rows(command.plan, each)) for each in parts]
     footer = {**parts[1].footer, "drawn": {"called": 3, "failed": 0}}
     ended = dataclasses.replace(parts[1], footer=footer)
     merged = merge_shards([Path("one"), Path("two")], [parts[0], ended])
     assert merged.drawn == DrawnCounts(len(called[0]) + 3, 0, 0, 0)
     whole = Evidence(merged.header, tuple(merged.results), {"drawn": merged.drawn.to_json()}, "")
-    assert list(draw_calls(command.plan, whole)) == called[0] + called[1][:3]
+    assert list(draw_called_rows(command.plan, whole)) == called[0] + called[1][:3]
 
 
 @pytest.fixture

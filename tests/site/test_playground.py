@@ -23,7 +23,7 @@ from conformance.report.picture import draw_reading
 from conformance.report.render import Site
 from conformance.site.playground import PLAYGROUND, write_playground
 from conformance.verdict.blame import severity_of
-from tests.builders import Right, Wrong, finish_run, plan_as_bundled, write_site
+from tests.builders import Right, Wrong, finish_run, plan_as_bundled, write_document_pages
 from tests.exchange.test_code import drawn, small
 
 from .test_documents import PageLinks, list_broken_links
@@ -184,7 +184,7 @@ def test_published_pages_lead_to_the_playground(tmp_path: Path) -> None:
     plan, reports = plan_as_bundled(tmp_path), tmp_path / "reports"
     for backend in (Right(), Wrong()):
         finish_run(plan, backend, tmp_path / backend.name)
-    write_site(plan, reports, (tmp_path / "right", tmp_path / "wrong"))
+    write_document_pages(plan, reports, (tmp_path / "right", tmp_path / "wrong"))
     for page, link in (
         ("index.html", PLAYGROUND), ("rules.html", PLAYGROUND), ("spec/index.html", f"../{PLAYGROUND}"),
         ("spec/static-oneapi.html", f"../{PLAYGROUND}#src=2,3&shape=6&special_zero=false"),

@@ -28,7 +28,7 @@ from tests.builders import (
     finish_run,
     mini,
     plan_as_bundled,
-    write_site,
+    write_document_pages,
 )
 from tests.site.test_documents import list_broken_links, list_reached_files
 
@@ -119,7 +119,7 @@ def test_only_others_that_were_judged_are_counted(plan: Plan, tmp_path: Path) ->
 def test_two_versions_have_a_page_of_what_changed(tmp_path: Path) -> None:
     plan, reports = plan_as_bundled(tmp_path), tmp_path / "reports"
     older, _ = (finish_run(plan, each, tmp_path / each.version) for each in (WrongBefore(), Right()))
-    write_site(plan, reports, (tmp_path / "0.9", tmp_path / "1"))
+    write_document_pages(plan, reports, (tmp_path / "0.9", tmp_path / "1"))
     page = (reports / "right-1" / "since-right-0.9.html").read_text(encoding="utf-8")
     assert '<a href="../right-0.9/report.html#document-static-oneapi">' in page
     assert '<a href="../right-0.9/report.html#case-turns">' in page, "it fails no longer, so the older page has it"

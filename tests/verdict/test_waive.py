@@ -16,7 +16,7 @@ from conformance.model import Identity, Malformed, Outcome
 from conformance.plan.rows import plan_of
 from conformance.report.verify import verify_report
 from conformance.verdict.conclude import conclude_evidence
-from conformance.verdict.drawn_calls import draw_calls
+from conformance.verdict.drawn_rows import draw_called_rows
 from conformance.verdict.waive import load_all
 
 from .. import miniatures
@@ -80,7 +80,7 @@ def test_a_waiver_that_forbids_calls_forbids_drawn_rows(command: Command, tmp_pa
     command.run(FLUSHES, "--drawn-rows", "300", "--waivers", path)
     evidence = read(command.out / "results.jsonl")
     assert evidence.drawn.waived == 300 - evidence.drawn.called > 10
-    called = draw_calls(command.plan, evidence)
+    called = draw_called_rows(command.plan, evidence)
     assert {row.case.rule == "nodes-compose" for row in called.values()} == {False}
 
 

@@ -164,9 +164,9 @@ def _through(backend: str, isolation: str, rows: Sequence[Any]) -> float:
 
 def _clock_of_both(adapter: Adapter) -> float:
     """CPU seconds of this process and of a worker; Linux makes the number of its clock from that of the process."""
-    from conformance.isolate.protocol.remote import Remote
+    from conformance.isolate.protocol.remote import RemoteAdapter
 
-    if not isinstance(adapter, Remote) or sys.platform != "linux":
+    if not isinstance(adapter, RemoteAdapter) or sys.platform != "linux":
         return time.process_time()
     return time.process_time() + time.clock_gettime((~adapter.session().process.pid << 3) | 2)
 

@@ -36,7 +36,7 @@ _UNLIMITED = ProcessLimits(memory=0)
 """Limits of our processes; a backend that they start has its own."""
 
 
-class WorkerDied(CannotStart):
+class HelperDied(CannotStart):
     """A process ended before its work was done."""
 
 
@@ -49,7 +49,7 @@ class _Worker(NamedTuple):
 
 
 def run_in_processes(jobs: int, take: Callable[[Item], Value], work: Iterable[Item]) -> Generator[Value]:
-    """Do the work in that many processes; WorkerDied if one of them ends before its work is done.
+    """Do the work in that many processes; HelperDied if one of them ends before its work is done.
 
     `take`, the work and the results are pickled. An exception that `take` raises is raised here.
     """
@@ -120,7 +120,7 @@ def _receive(worker: _Worker) -> Any:
     try:
         succeeded, value = worker.link.recv()
     except (EOFError, OSError):
-        raise WorkerDied(f"a worker process {_describe_end(worker)}") from None
+        raise HelperDied(f"a worker process {_describe_end(worker)}") from None
     if succeeded:
         return value
     raise value

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .session import Session
 
 
-class CompiledGraph:
+class SessionProgram:
     """A graph, and its state in the session that compiled it."""
 
     session: Session | None = None
@@ -59,7 +59,7 @@ class UnreportedChange(Exception):
 class SentCall(NamedTuple):
     """A request to run a program, and what is needed to read its replies."""
 
-    program: CompiledGraph
+    program: SessionProgram
     id: int
     """The id of the request."""
     tensors: Sequence[Tensor]

@@ -41,7 +41,7 @@ TensorPlace = int | Edge | None
 """The place of a tensor in shared memory; through the pipe, its end that touches a guard page, or None."""
 
 
-class Fault(Exception):
+class ProtocolError(Exception):
     """A process sent something that is not in the protocol."""
 
 
@@ -54,7 +54,7 @@ def parse_integer(value: Any) -> int:
         return int(value)
     if type(value) is int:
         return value
-    raise Fault(f"{quote(value)} should be a whole number")
+    raise ProtocolError(f"{quote(value)} should be a whole number")
 
 
 _decode = json.JSONDecoder(object_pairs_hook=refuse_twice).decode  # a backend may change the module
@@ -69,17 +69,17 @@ def parse_line(text: bytes) -> dict[str, Any]:
     try:
         record = _decode(text.decode())
     except UnicodeDecodeError as error:
-        raise Fault(f"byte {error.start} of the line is not UTF-8: {quote(text)}") from None
+        raise ProtocolError(f"byte {error.start} of the line is not UTF-8: {quote(text)}") from None
     except KeyTwice as twice:
-        raise Fault(f"the key {quote(twice.key)} occurs twice in an object of the line") from None
+        raise ProtocolError(f"the key {quote(twice.key)} occurs twice in an object of the line") from None
     except (ValueError, RecursionError):
         if text.startswith(b"\xef\xbb\xbf"):
-            raise Fault("the line begins with a byte order mark; send plain UTF-8") from None
-        raise Fault(f"the line is no JSON: {quote(text)}; if a library printed it, {_AWAY}") from None
+            raise ProtocolError("the line begins with a byte order mark; send plain UTF-8") from None
+        raise ProtocolError(f"the line is no JSON: {quote(text)}; if a library printed it, {_AWAY}") from None
     if not isinstance(record, dict):
-        raise Fault(f"the line is no JSON object: {quote(text)}; if a library printed it, {_AWAY}")
+        raise ProtocolError(f"the line is no JSON object: {quote(text)}; if a library printed it, {_AWAY}")
     if text.endswith(b"\r"):
-        raise Fault("the line ends with a carriage return; end lines with a line feed alone")
+        raise ProtocolError("the line ends with a carriage return; end lines with a line feed alone")
     return record
 
 
@@ -192,9 +192,9 @@ def kind_of_reply(reply: Mapping[str, Any]) -> str:
         return "result"
     kinds = [kind for kind in _KINDS if kind in reply]
     if len(kinds) != 1:
-        raise Fault(f"a reply needs one of {', '.join(_KINDS)}, and it has {', '.join(kinds) or 'none'}")
+        raise ProtocolError(f"a reply needs one of {', '.join(_KINDS)}, and it has {', '.join(kinds) or 'none'}")
     if not isinstance(reply[kinds[0]], dict):
-        raise Fault(f"{kinds[0]!r} is {quote(reply[kinds[0]])}, but should be an object")
+        raise ProtocolError(f"{kinds[0]!r} is {quote(reply[kinds[0]])}, but should be an object")
     return kinds[0]
 
 
@@ -222,7 +222,7 @@ def type_and_dims(result: Mapping[str, Any], size: int) -> tuple[str, tuple[int,
         return RemoteError(f"the result's dims are {quote(dims)}, but should be a list")
     try:
         whole = tuple([n if type(n) is int else parse_integer(n) for n in dims])
-    except Fault as fault:
+    except ProtocolError as fault:
         return RemoteError(f"the result's dims: {fault}")
     if problem := dims_error(whole):
         return RemoteError(f"the result has {problem}")
@@ -241,14 +241,14 @@ def addressed_tensors(reply: Mapping[str, Any], tensors: Sequence[Tensor]) -> li
 
 
 def listed_objects(reply: Mapping[str, Any], key: str, name: str) -> list[tuple[Any, Mapping[str, Any]]]:
-    """Return the objects listed under a key, each with its value of `name`; Fault if two have the same number there."""
+    """Return the objects listed under a key, each with its value of `name`; ProtocolError if two have the same one."""
     objects = reply.get(key, [])
     if not isinstance(objects, list) or not all(isinstance(entry, dict) for entry in objects):
-        raise Fault(f"{key!r} is {quote(objects)}, but should be a list of objects")
+        raise ProtocolError(f"{key!r} is {quote(objects)}, but should be a list of objects")
     named = [(entry.get(name), entry) for entry in objects]
     numbers = [number for number, _ in named if type(number) is int]
     if len(set(numbers)) < len(numbers):
-        raise Fault(f"{key!r} names the same {name} twice")
+        raise ProtocolError(f"{key!r} names the same {name} twice")
     return named
 
 
@@ -265,23 +265,23 @@ def describe(identity: Identity, claims: Claims) -> dict[str, Any]:
 
 
 def parse_description(record: Mapping[str, Any]) -> tuple[Identity, Claims]:
-    """Read the result of a reply to `describe`; Fault if it has another form."""
+    """Read the result of a reply to `describe`; ProtocolError if it has another form."""
 
     def texts(key: str) -> tuple[str, ...]:
         value = record.get(key, [])
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise Fault(f"describe: {key!r} is {quote(value)}, but should be a list of names")
+            raise ProtocolError(f"describe: {key!r} is {quote(value)}, but should be a list of names")
         return tuple(value)
 
     for key in ("name", "version"):
         if not isinstance(record.get(key), str):
-            raise Fault(f"describe: {key!r} is {quote(record.get(key))}, but should be text")
+            raise ProtocolError(f"describe: {key!r} is {quote(record.get(key))}, but should be text")
     detail = record.get("detail", {})
     if not isinstance(detail, dict):
-        raise Fault(f"describe: 'detail' is {quote(detail)}, but should be an object")
+        raise ProtocolError(f"describe: 'detail' is {quote(detail)}, but should be an object")
     answers = record.get("answers_special_zero", False)
     if not isinstance(answers, bool):
-        raise Fault(f"describe: 'answers_special_zero' is {quote(answers)}, but should be true or false")
+        raise ProtocolError(f"describe: 'answers_special_zero' is {quote(answers)}, but should be true or false")
     facts = tuple(sorted((str(key), str(value)) for key, value in detail.items()))
     claims = Claims(texts("operations"), texts("not_claimed"), answers)
     return Identity(record["name"], record["version"], facts), claims

@@ -19,7 +19,7 @@ from ...model import Crashed, TimedOut
 from ...system.text import MAX_TEXT_CHARACTERS, quote, shorten
 from ..process.launch import ProcessHandle, ProcessLimits, describe_exit, kill_tree
 from . import messages
-from .messages import Fault
+from .messages import ProtocolError
 
 if sys.platform != "win32":
     import fcntl
@@ -42,12 +42,12 @@ _POLL_SECONDS = 0.25
 
 
 class PipedProcess:
-    """One running process; every method that raises Fault, Crashed or TimedOut has ended it."""
+    """One running process; every method that raises ProtocolError, Crashed or TimedOut has ended it."""
 
     def __init__(self, handle: ProcessHandle, limits: ProcessLimits) -> None:
         self.name, self.limits, self.ended = handle.name, limits, False
         self._unread, self._stderr, self._id = bytearray(), b"", random.getrandbits(16)
-        self.start_clock()
+        self.set_deadline()
         self.exit: str | None = None
         """How it ended when it was asked to: `exit code 0`, `SIGSEGV`, or `killed`; None if it was not asked."""
         self.before_end: Callable[[int], object] = int
@@ -73,7 +73,7 @@ class PipedProcess:
 
     # ── requests and replies ──
 
-    def start_clock(self, seconds: float | None = None) -> None:
+    def set_deadline(self, seconds: float | None = None) -> None:
         """Set the time by which the next replies must have come."""
         self._allowed = self.limits.seconds if seconds is None else seconds
         self._deadline = time.monotonic() + self._allowed
@@ -90,7 +90,7 @@ class PipedProcess:
 
     def send(self, parts: Sequence[Bytes], what: str, seconds: float | None = None) -> None:
         """Write a request, and read meanwhile: the process may be blocked on a full pipe. This starts the clock."""
-        self.start_clock(seconds)
+        self.set_deadline(seconds)
         if self._unread:
             raise self.end_with_fault(f"it sent {quote(bytes(self._unread[:80]))} before the request {what}")
         try:
@@ -125,7 +125,7 @@ class PipedProcess:
         text = self._read_line(what)
         try:
             record = messages.parse_line(text)
-        except Fault as fault:
+        except ProtocolError as fault:
             raise self.end_with_fault(f"{what}: {fault}") from None
         if "cannot_start" in record:
             self.end()
@@ -155,11 +155,11 @@ class PipedProcess:
                 "a second reply, or a payload longer than its header says"
             )
 
-    def end_with_fault(self, what: str) -> Fault:
+    def end_with_fault(self, what: str) -> ProtocolError:
         """End the process, and return the exception for what it sent outside the protocol."""
         tail = self._stderr_tail()
         self.end()
-        return Fault(what + tail)
+        return ProtocolError(what + tail)
 
     def _read_line(self, what: str) -> bytes:
         start, unread = 0, self._unread
@@ -260,7 +260,7 @@ class PipedProcess:
             return f"stop: it answered, but did not end within {self.limits.stop_seconds:g} s; it was killed"
         except TimedOut:
             return f"stop: no answer within {self.limits.stop_seconds:g} s; it was killed"
-        except (Fault, Crashed) as error:
+        except (ProtocolError, Crashed) as error:
             return str(error)
         finally:
             self.end()

@@ -27,7 +27,7 @@ from ..process.own_command import kill_on_hangup
 _BYTES = 4
 
 
-class Prefork:
+class ForkParent:
     """The parent process, as the suite sees it."""
 
     def __init__(self, command: Sequence[str], limits: ProcessLimits, env: Mapping[str, str]) -> None:

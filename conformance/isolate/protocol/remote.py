@@ -22,18 +22,18 @@ from ..process.launch import DEFAULT_LIMITS, ProcessLimits, import_code, start
 from ..process.memory import MMAP, TRIM, SharedMemory
 from ..process.own_command import Terminated
 from ..process.usage import ProcessEnd, ProcessSample, growth_of
-from .calls import CompiledGraph, SentCall, UnreportedChange
-from .messages import Fault
+from .calls import SentCall, SessionProgram, UnreportedChange
+from .messages import ProtocolError
 from .opened import BEGIN, OpenedFiles
 from .piped_process import PipedProcess
-from .prefork import FRESH, Prefork
+from .prefork import FRESH, ForkParent
 from .session import FAILURES, SHARED_FROM, ProgramCall, Session
 
-_TRIES = 3
+_MAX_FAILED_STARTS = 3
 """Starts that may fail one after another before the backend is given up."""
 
 
-class Remote:
+class RemoteAdapter:
     """A backend in another process, which is started again after it ended."""
 
     def __init__(
@@ -42,11 +42,11 @@ class Remote:
     ) -> None:  # fmt: skip
         self.command, self.limits, self.env, self.fork_server = list(command), limits, env, fork_server
         self._opened = opened
-        self.generation = 0
+        self.starts = 0
         """Number of starts."""
         self.given_up: str | None = None
         """The reason why it is not started any more."""
-        self.seconds_late = 0.0
+        self.seconds_lost = 0.0
         """Seconds spent on calls that timed out."""
         self.bad_end: str | None = None
         """What went wrong when it was asked to end."""
@@ -125,7 +125,7 @@ class Remote:
             ]
         except Exception as error:
             if isinstance(error, TimedOut):
-                self.seconds_late += time.monotonic() - began
+                self.seconds_lost += time.monotonic() - began
             return [ended.get(number, (None, error)) for number in range(len(runs))]
         return [ended[number] for number in range(len(runs))]
 
@@ -207,9 +207,9 @@ class Remote:
                 if now != before:
                     what = f"it describes itself differently: {now}, not {before}"
                     raise session.process.end_with_fault(f"started again, {what}")
-        except (CannotStart, Fault) as error:
+        except (CannotStart, ProtocolError) as error:
             self._failures += 1
-            if self._failures >= _TRIES:
+            if self._failures >= _MAX_FAILED_STARTS:
                 self.given_up = f"given up after {self._failures} starts that failed, the last one so: {error}"
                 raise CannotStart(self.given_up) from None
             raise
@@ -218,8 +218,8 @@ class Remote:
 
     def _start_session(self) -> Session:
         self.renew()
-        self.generation += 1
-        if self.fork_server is not None and self.generation > 1:
+        self.starts += 1
+        if self.fork_server is not None and self.starts > 1:
             description = self.identity, self.claims
             self._session = self.fork_server.session(self._shared, description, self._next_is_fresh)
         if self._session is None:
@@ -232,10 +232,10 @@ class Remote:
         return self._session
 
 
-class RemoteProgram(CompiledGraph):
+class RemoteProgram(SessionProgram):
     """A graph compiled in the process; compiled again in a new process, or if it was rejected before."""
 
-    def __init__(self, remote: Remote, graph: Graph) -> None:
+    def __init__(self, remote: RemoteAdapter, graph: Graph) -> None:
         super().__init__(graph)
         self.remote = remote
 
@@ -249,7 +249,7 @@ class RemoteProgram(CompiledGraph):
                 began = time.monotonic()
                 remote.send(session, self, (src, *shapes), may_overwrite, often)
         except TimedOut:
-            remote.seconds_late += time.monotonic() - began
+            remote.seconds_lost += time.monotonic() - began
             raise
         except OSError as error:
             raise suite_failed(error) from None
@@ -285,7 +285,7 @@ class ForkServer:
         self._commands, self.limits, self.env = {False: command, True: fresh}, limits, env
         self.example: tuple[Graph, tuple[Tensor, ...], Tensor] | None = None
         """A call and its answer."""
-        self._preforks: dict[bool, Prefork] = {}
+        self._preforks: dict[bool, ForkParent] = {}
         """By whether their copies import the backend themselves."""
 
     def keep_example(self, graph: Graph, tensors: Sequence[Tensor], dst: Tensor) -> None:
@@ -301,7 +301,7 @@ class ForkServer:
         try:
             prefork = self._preforks.get(fresh)
             if prefork is None:
-                prefork = self._preforks[fresh] = Prefork(self._commands[fresh], self.limits, self.env)
+                prefork = self._preforks[fresh] = ForkParent(self._commands[fresh], self.limits, self.env)
                 if self.example is not None and not fresh:
                     self._check_example(self._start_copy(prefork, shared, description), *self.example)
             return self._start_copy(prefork, shared, description)
@@ -316,7 +316,7 @@ class ForkServer:
             self._preforks.pop(True).close()
 
     def _start_copy(
-        self, prefork: Prefork, shared: SharedMemory | None, description: tuple[Identity, Claims]
+        self, prefork: ForkParent, shared: SharedMemory | None, description: tuple[Identity, Claims]
     ) -> Session:
         session = Session(PipedProcess(prefork.copy(), self.limits), shared)
         if session.description != description:
@@ -325,7 +325,7 @@ class ForkServer:
 
     def _check_example(self, session: Session, graph: Graph, tensors: Sequence[Tensor], due: Tensor) -> None:
         try:
-            (sent,) = session.send([(CompiledGraph(graph, session.new_program()), tensors, False)])
+            (sent,) = session.send([(SessionProgram(graph, session.new_program()), tensors, False)])
             dst = session.read(sent)
         finally:
             session.process.end()
@@ -346,7 +346,7 @@ _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 
 def start_worker(
     backend: str, limits: ProcessLimits = DEFAULT_LIMITS, share: bool = True, opened: OpenedFiles | None = None
-) -> Remote:
+) -> RemoteAdapter:
     """Start a process for a Python adapter, which notes the files that it opens if told where."""
     path = os.pathsep.join(path_of_workers())
     env = {**_MALLOC, **_ONE_THREAD, **os.environ, "PYTHONPATH": path, **(opened.env if opened else {})}
@@ -355,12 +355,12 @@ def start_worker(
         [sys.executable, *options, "-c", import_code() + begin + _START.format(name)] for name in ("worker", "prefork")
     )
     fork_server = ForkServer([*prefork, backend], [*prefork, FRESH, backend], limits, env)
-    return Remote([*worker, backend], limits, env, share, fork_server, opened)
+    return RemoteAdapter([*worker, backend], limits, env, share, fork_server, opened)
 
 
 def start_program(
     command_line: str, limits: ProcessLimits = DEFAULT_LIMITS, opened: OpenedFiles | None = None
-) -> Remote:
+) -> RemoteAdapter:
     """Start `cmd:PROGRAM ARGS`: any program that speaks the protocol."""
     try:
         words = shlex.split(command_line)
@@ -368,4 +368,4 @@ def start_program(
         raise CannotStart(f"cmd:{command_line}: {error}; write it as for a shell") from None
     if not words:
         raise CannotStart("cmd: names no program; write cmd:./program")
-    return Remote(words, limits, {**os.environ, **opened.env} if opened else None, opened=opened)
+    return RemoteAdapter(words, limits, {**os.environ, **opened.env} if opened else None, opened=opened)

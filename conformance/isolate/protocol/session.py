@@ -17,8 +17,16 @@ from ...system.text import MAX_TEXT_CHARACTERS, quote, shorten
 from ..process.memory import MAX_BYTES_AT_PAGE, Edge, MemoryReader, SharedMemory
 from ..process.usage import CALLS_APART, ProcessSample
 from . import messages
-from .calls import CompiledGraph, SentCall, UnreportedChange, WatchedMemory
-from .messages import Fault, TensorPlace, addressed_tensors, kind_of_reply, listed_objects, result_of, type_and_dims
+from .calls import SentCall, SessionProgram, UnreportedChange, WatchedMemory
+from .messages import (
+    ProtocolError,
+    TensorPlace,
+    addressed_tensors,
+    kind_of_reply,
+    listed_objects,
+    result_of,
+    type_and_dims,
+)
 from .piped_process import Bytes, PipedProcess
 
 SHARED_FROM = 1 << 16
@@ -32,10 +40,10 @@ _CHANGES = ("wrote", "changed", "overwrote")
 """The keys under which a reply reports changes of memory."""
 _CLOSE_AT_ONCE = 16
 """Number of unused programs that are closed together; after a large call they are closed at once."""
-ProgramCall = tuple[CompiledGraph, Sequence[Tensor], bool]
+ProgramCall = tuple[SessionProgram, Sequence[Tensor], bool]
 """A program, its tensors, and whether it may overwrite src."""
 Reply = Mapping[str, Any]
-FAILURES = (Fault, RemoteError, AnswerNotRead, Crashed, TimedOut, Rejected, Unsupported, MemoryError)
+FAILURES = (ProtocolError, RemoteError, AnswerNotRead, Crashed, TimedOut, Rejected, Unsupported, MemoryError)
 """Ways in which a process that should start can fail."""
 
 
@@ -149,7 +157,7 @@ class Session:
     def read(self, sent: SentCall) -> Tensor:
         """Read the answer to a call; UnreportedChange if it was sent with others and has to be made again."""
         if sent.is_one_of_many:
-            self.process.start_clock(self._seconds)
+            self.process.set_deadline(self._seconds)
         for number in sent.closes:
             self.process.read_reply(number, "close")
         if sent.compiling:
@@ -157,7 +165,7 @@ class Session:
         return self._read_answer(sent)
 
     def _request(
-        self, program: CompiledGraph, tensors: Sequence[Tensor], may_overwrite: bool, behind: int | None,
+        self, program: SessionProgram, tensors: Sequence[Tensor], may_overwrite: bool, behind: int | None,
         often: tuple[int, float] | None,
     ) -> tuple[SentCall, list[Bytes]]:  # fmt: skip
         """Return a call, and the parts of the requests that it takes.
@@ -215,13 +223,13 @@ class Session:
         if isinstance(answer, Tensor):
             self.watched["changed", call.id] = WatchedMemory(ref(answer), len(answer.memory))
 
-    def _compile_line(self, number: int, program: CompiledGraph) -> bytes:
+    def _compile_line(self, number: int, program: SessionProgram) -> bytes:
         """Encode the request to compile a program; Unsupported if the process would read a fork as a chain."""
         if not self._has_forks and any(node.takes_src for node in program.graph.nodes):
             raise Unsupported("shared-src")
         return messages.compile_line(number, program.number, program.graph)
 
-    def compile(self, program: CompiledGraph) -> None:
+    def compile(self, program: SessionProgram) -> None:
         number = self.process.new_id()
         self._exchange(number, self._compile_line(number, program), "compile", self._seconds)
         program.session = self
@@ -248,7 +256,7 @@ class Session:
                 raise self.process.end_with_fault("run: a result, although the program was not compiled") from None
             try:
                 self._apply_changes(reply, call)
-            except Fault as fault:
+            except ProtocolError as fault:
                 raise self.process.end_with_fault(f"run: {fault}") from None
             if call.is_last:
                 self.process.expect_no_more("run")
@@ -284,12 +292,12 @@ class Session:
                 self._keep_sample(reply["usage"])
             call.program.calls = made = reply.get("calls", 1)
             if type(made) is not int or not 1 <= made < 1 << 31:
-                raise Fault(f"'calls' is {quote(made)}, but should be the number of calls")
+                raise ProtocolError(f"'calls' is {quote(made)}, but should be the number of calls")
             if any(map(reply.__contains__, _CHANGES)):
                 self._apply_changes(reply, call)
             if self._reader and not call.room:
                 self._apply_unreported_changes(self._reader, reply, call, answer)
-        except Fault as fault:
+        except ProtocolError as fault:
             raise self.process.end_with_fault(f"run: {fault}") from None
         if call.is_last:
             self.process.expect_no_more("run")
@@ -310,20 +318,22 @@ class Session:
             or len(usage) != 3
             or not all(type(n) is int and 0 <= n < 1 << 53 for n in usage)
         ):
-            raise Fault(f"'usage' is {quote(usage)}, but should be three counts: bytes of memory, open files, threads")
+            raise ProtocolError(
+                f"'usage' is {quote(usage)}, but should be three counts: bytes of memory, open files, threads"
+            )
         if not self.samples or self.samples[-1].calls < self._measured_at:  # some send it with each reply
             self.samples.append(ProcessSample(self._measured_at, *usage))
 
     def _apply_changes(self, reply: Reply, call: SentCall) -> None:
         for index, wrote in listed_objects(reply, "wrote", "tensor"):
             if type(index) is not int or not 0 <= index < len(call.tensors):
-                raise Fault(f"'wrote' names the tensor {quote(index)}, and there are {len(call.tensors)}")
+                raise ProtocolError(f"'wrote' names the tensor {quote(index)}, and there are {len(call.tensors)}")
             memory = call.tensors[index].memory
             memory[:] = self._read_change(wrote, len(memory))
         for key in ("changed", "overwrote"):
             for number, changed in listed_objects(reply, key, "call"):
                 if type(number) is not int or not 0 < number <= call.id:
-                    raise Fault(f"{key!r} names the call {quote(number)}, which was not made")
+                    raise ProtocolError(f"{key!r} names the call {quote(number)}, which was not made")
                 size = changed.get("bytes")
                 if earlier := self.watched.get((key, number)):
                     earlier.change(self._read_change(changed, earlier.size))
@@ -390,7 +400,7 @@ class Session:
         """End the process, and raise AnswerNotRead, if a payload is larger than any right answer to this call."""
         if isinstance(announced, RemoteError):
             if size > _MAX_DROPPED:
-                raise Fault(f"{announced}; a payload of {size} bytes is not read for that")
+                raise ProtocolError(f"{announced}; a payload of {size} bytes is not read for that")
             return
         if size > max_answer_bytes(call.tensors[0].dims):
             self.process.end()
@@ -399,7 +409,7 @@ class Session:
     def _read_shared_memory(self, at: Any, size: int, call: SentCall) -> bytearray:
         """Read an answer in shared memory; it must be in the room offered behind the tensors."""
         if self.shared is None or not call.room or at != call.room or size > call.room:
-            raise Fault(f"the result lies at {quote(at)} in shared memory, where it was given no room")
+            raise ProtocolError(f"the result lies at {quote(at)} in shared memory, where it was given no room")
         with memoryview(self.shared.room(at + size)) as view:
             return bytearray(view[at : at + size])
 
@@ -415,13 +425,13 @@ class Session:
 
     def _read_change(self, change: Mapping[str, Any], size: int) -> bytearray:
         if change.get("bytes") != size:
-            raise Fault(f"it changed {quote(change.get('bytes'))} bytes of a memory that has {size}")
+            raise ProtocolError(f"it changed {quote(change.get('bytes'))} bytes of a memory that has {size}")
         return self.process.read_payload(size, "run")
 
     def _result(self, reply: Reply, what: str) -> dict[str, Any]:
         try:
             return result_of(reply)
-        except Fault as fault:
+        except ProtocolError as fault:
             raise self.process.end_with_fault(f"{what}: {fault}") from None
 
 
@@ -451,5 +461,5 @@ def _cut_at(tensor: Tensor, place: TensorPlace) -> Tensor:
     return Tensor(tensor.type, tensor.dims, tensor.strides, memory, start)
 
 
-def _bad_size(size: object) -> Fault:
-    return Fault(f"'bytes' is {quote(size)}, but should be the size of the payload")
+def _bad_size(size: object) -> ProtocolError:
+    return ProtocolError(f"'bytes' is {quote(size)}, but should be the size of the payload")

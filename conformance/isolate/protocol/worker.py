@@ -36,7 +36,7 @@ from ...system.text import MAX_TEXT_CHARACTERS, as_text, shorten
 from ..process.memory import GuardedPages
 from ..process.usage import measure
 from . import messages
-from .messages import Fault, encode_integer
+from .messages import ProtocolError, encode_integer
 
 Reply = tuple[dict[str, Any], Sequence[bytes | memoryview]]
 """A record, and the bytes that follow it."""
@@ -294,7 +294,7 @@ class AdapterServer:
         else:
             content = self.stdin.read(size)
             if len(content) != size:
-                raise Fault(f"{len(content)} bytes of {size}")
+                raise ProtocolError(f"{len(content)} bytes of {size}")
             memory = self.pages.place(content, record["edge"]) if "edge" in record else bytearray(content)
             before.append(content)
         dims, strides = messages.dims_of(record["dims"]), messages.dims_of(record["strides"])

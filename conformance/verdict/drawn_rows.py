@@ -37,7 +37,7 @@ def failure_key(row: Row, result: Result) -> tuple[str | None, str, tuple[str, .
     return result.diagnosis, row.case.rule, failing
 
 
-def draw_calls(plan: Plan, evidence: Evidence) -> dict[str, Row]:
+def draw_called_rows(plan: Plan, evidence: Evidence) -> dict[str, Row]:
     """Draw again the rows that a run called, in their order; InvalidEvidence if it lacks some and does not say so."""
     return _pick_called(evidence, _draw_rows(plan, evidence))
 
