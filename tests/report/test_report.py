@@ -75,6 +75,17 @@ def test_tests_of_documents_that_share_a_card_are_those_of_each(tmp_path: Path) 
     assert "0 tests" not in Page(html).text, "a type that is not claimed has none"
 
 
+class AcceptsUnclaimed(AnswersZero):
+    not_claimed = ("rank:2",)
+
+
+def test_an_illegal_call_that_is_not_claimed_is_held_against_who_answers_it(plan: Plan, tmp_path: Path) -> None:
+    html = report_page.render(finish_run(plan, AcceptsUnclaimed(), tmp_path))
+    (line,) = re.findall("<bdi>rank:2</bdi></th>.*?</tr>", html, re.DOTALL)
+    assert "✗ fail" in line
+    assert "so does an answer that is wrong or to an illegal call." in Page(html).text
+
+
 def test_a_row_missing_in_the_evidence_shows_as_not_run(plan: Plan, tmp_path: Path) -> None:
     lost = plan.rows[0].id
     run = finish_run(plan, AnswersZero(), tmp_path, lambda results: [r for r in results if r.row != lost])
