@@ -264,6 +264,9 @@ def test_search_finds_libraries_rules_and_cases(page: Any) -> None:
     assert page.inner_text(".found") == no_library.replace("library here", "library, rule or case here")
     page.fill("[name=text]", "right")
     assert page.inner_text(".found") == "", "a library has that name"
+    page.check("[name=right]")
+    page.fill("[name=text]", "wrong")
+    assert page.inner_text(".found") == "No library of this name fits what you need."
     page.fill("[name=text]", "same volume")
     assert page.get_attribute(".found a", "href") == "#rule-same-volume"
 

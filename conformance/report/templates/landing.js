@@ -93,9 +93,9 @@
     });
     output.textContent = conform + ' conform, of ' + fit + ' that fit' + (sorted ? '; sorted by ' + sorted.firstChild.textContent.toLowerCase() + ', ' + sorted.getAttribute('aria-sort') : '');
     search(words);
-    if (words.length && !known) {
+    if (words.length && (!known || !fit)) {
       var item = document.createElement('li');
-      item.textContent = 'No ' + (found.hasChildNodes() ? 'library' : 'library, rule or case') + ' here has this name. The table shows all that fit.';
+      item.textContent = known ? 'No library of this name fits what you need.' : 'No ' + (found.hasChildNodes() ? 'library' : 'library, rule or case') + ' here has this name. The table shows all that fit.';
       found.prepend(item);
     }
     order();
