@@ -101,7 +101,7 @@ def _data(change: Difference) -> dict[str, object]:
         "old": str(change.old),
         "new": str(change.new),
         "worse": change.worse,
-        "pinned": [each._asdict() for each in change.pinned],
+        "header_changes": [each._asdict() for each in change.header_changes],
         "documents": None if change.standings is None else [each._asdict() for each in change.standings],
         "counts": change.counts,
         "asked_once": change.asked_once,

@@ -49,13 +49,16 @@ _GOOD = (*RIGHT, _NOT_FAILED)
 _IDLE = (NOT_RUN, NOT_CLAIMED)
 
 
-class HeaderDifference(NamedTuple):
+class HeaderChange(NamedTuple):
     """One thing that the headers say and that differs."""
 
     cause: Cause
     what: str
     was: str
     now: str
+
+
+HeaderChanges = tuple[HeaderChange, ...]
 
 
 class Change(NamedTuple):
@@ -126,7 +129,7 @@ class Difference:
 
     old: DiffSide
     new: DiffSide
-    pinned: tuple[HeaderDifference, ...]
+    header_changes: HeaderChanges
     standings: tuple[StandingChange, ...] | None
     """By the rows that are compared. None if the runs are of different suites, or of one that is not at hand."""
     documents: tuple[tuple[DocumentState, DocumentState], ...]
@@ -158,7 +161,7 @@ class Difference:
 
 def compare_runs(old: Evidence, new: Evidence, plan: Plan) -> Difference:
     """Compare two runs. `plan`: of the suite at hand, which names the rules."""
-    pinned = tuple(_compare_headers(old.header, new.header))
+    header_changes = tuple(_compare_headers(old.header, new.header))
     was, now = ({result.row: result for result in each.results} for each in (old, new))
     plans = [plan_of_run(plan, each) if each.can_be_judged_by(plan.suite) else None for each in (old, new)]
     not_asked = [_find_unasked(each, plan, own) if own else {} for each, own in zip((old, new), plans, strict=True)]
@@ -182,9 +185,9 @@ def compare_runs(old: Evidence, new: Evidence, plan: Plan) -> Difference:
             both = was.get(row, held), now.get(row, held)
             tests += sum(any(each.verdicts.get(document) != NOT_CLAIMED for each in both) for document in held.verdicts)
         if row in was and row in now:
-            changes += _changes(rule, was[row], now[row], pinned, plan, [each.get(row, {}) for each in blames])
+            changes += _changes(rule, was[row], now[row], header_changes, plan, [each.get(row, {}) for each in blames])
         elif row in comparable:
-            changes += _changes_of_drawn(rule, held, row in now, pinned)
+            changes += _changes_of_drawn(rule, held, row in now, header_changes)
         else:
             changes.append(_make_lone(rule, held, row in now))
     compared = [run.conclusion for run in runs]
@@ -193,7 +196,7 @@ def compare_runs(old: Evidence, new: Evidence, plan: Plan) -> Difference:
     return Difference(
         _name(old, plan),
         _name(new, plan),
-        pinned,
+        header_changes,
         _compare_words(compared) if compared else None,
         tuple(zip(*(describe_documents(run.with_drawn) for run in runs), strict=True)),
         tuple(_compare_blames(compared)) if compared else (),
@@ -236,12 +239,12 @@ _PARTS: Mapping[str, Cause] = {
 }  # fmt: skip
 
 
-def _compare_headers(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[HeaderDifference]:
+def _compare_headers(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[HeaderChange]:
     for key, cause in _PARTS.items():
         was, now = _flat(old.get(key), key), _flat(new.get(key), key)
         for name in dict.fromkeys((*was, *now)):
             if was.get(name) != now.get(name):
-                yield HeaderDifference(cause, name, was.get(name, "nothing"), now.get(name, "nothing"))
+                yield HeaderChange(cause, name, was.get(name, "nothing"), now.get(name, "nothing"))
 
 
 def _flat(value: Any, name: str) -> dict[str, str]:
@@ -310,9 +313,9 @@ def _make_lone(rule: str, held: Result, is_new: bool) -> Change:
     return _make_change(rule, held, tuple(held.verdicts), "other", ends[::-1] if is_new else ends, ("suite",))
 
 
-def _changes_of_drawn(rule: str, held: Result, is_new: bool, pinned: tuple[HeaderDifference, ...]) -> Iterator[Change]:
+def _changes_of_drawn(rule: str, held: Result, is_new: bool, headers: HeaderChanges) -> Iterator[Change]:
     """Yield the changes of a drawn row that both runs called. The evidence of one holds it: it failed only there."""
-    causes = _others(dict.fromkeys(each.cause for each in pinned)) or ("flaky",)
+    causes = _others(dict.fromkeys(each.cause for each in headers)) or ("flaky",)
     failed = group_pairs((verdict, document) for document, verdict in held.verdicts.items() if verdict not in RIGHT)
     for verdict, documents in failed.items():
         ends = (verdict, answer(held)), (_NOT_FAILED, "not kept")
@@ -332,12 +335,12 @@ def _changes(
     rule: str,
     was: Result,
     now: Result,
-    pinned: tuple[HeaderDifference, ...],
+    header_changes: HeaderChanges,
     plan: Plan,
     blamed: list[Mapping[str, Blamed]],
 ) -> Iterator[Change]:
     """Yield the changes of a row that both runs have: one for all documents that changed in the same way."""
-    same, is_same_scope = _outcome(was) == _outcome(now), all(each.cause != "claims" for each in pinned)
+    same, is_same_scope = _outcome(was) == _outcome(now), all(each.cause != "claims" for each in header_changes)
     alike: dict[tuple[str, str, Direction], list[str]] = {}
     for document in dict.fromkeys((*was.verdicts, *now.verdicts)):
         before, after = (each.verdicts.get(document, NOT_RUN) for each in (was, now))
@@ -354,7 +357,7 @@ def _changes(
             continue  # a message in other words, or a step beside the one that decided
         known = plan.suite.spec.rules.get(rule)
         ruled = known is not None and any(document in known.decided_for for document in documents)
-        causes = _causes((old, new), was, now, same, pinned, ruled)
+        causes = _causes((old, new), was, now, same, header_changes, ruled)
         ends = (old, answer(was)), (new, answer(now))
         yield _make_change(rule, now, tuple(documents), way, ends, causes)
 
@@ -379,11 +382,11 @@ def _outcome(result: Result) -> tuple[Any, ...]:
 
 
 def _causes(
-    verdicts: tuple[str, str], was: Result, now: Result, same: bool, pinned: tuple[HeaderDifference, ...], ruled: bool
+    verdicts: tuple[str, str], was: Result, now: Result, same: bool, header_changes: HeaderChanges, ruled: bool
 ) -> tuple[Cause, ...]:
     """Return the likely causes of a change: as few as the headers allow."""
     before, after = verdicts
-    differs = dict.fromkeys(each.cause for each in pinned)
+    differs = dict.fromkeys(each.cause for each in header_changes)
     if was.is_flaky or now.is_flaky:
         return ("flaky",)
     if WAIVED in (before, after) and (same or "waiver" in differs):

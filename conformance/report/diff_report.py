@@ -18,7 +18,7 @@ from .wording import format_time
 
 MAX_GROUPS, _MAX_GROUPS_IN_TEXT = 300, 60
 """Groups of changes to list in one direction, on a page and as text."""
-MAX_PINNED = 120
+_MAX_CHARACTERS = 120
 """Characters to show of what a header says."""
 _SIGNS: Mapping[Direction, str] = {"worse": "✗", "better": "✓", "set aside": "◐", "other": "◆"}
 _TERMINAL_SIGNS: Mapping[Direction, str] = {**_SIGNS, "worse": BAD_SIGN, "better": OK_SIGN}
@@ -156,12 +156,13 @@ def _list_lines(difference: Difference) -> Iterator[str]:
     yield f"  old: {difference.old}"
     yield f"  new: {difference.new}"
     yield ""
-    if difference.pinned:
+    if difference.header_changes:
         yield "What the evidence says of each run, where it differs"
     else:
         yield "Both runs had the same backend, claims, suite, waivers, environment and target."
-    for pin in difference.pinned:
-        yield f"  {pin.cause}: {pin.what}: {shorten(pin.was, MAX_PINNED)} → {shorten(pin.now, MAX_PINNED)}"
+    for change in difference.header_changes:
+        was, now = (shorten(each, _MAX_CHARACTERS) for each in (change.was, change.now))
+        yield f"  {change.cause}: {change.what}: {was} → {now}"
     if documents := list(_list_documents(difference)):
         yield from ("", "Documents", *documents)
     for direction, means in DIRECTIONS.items():

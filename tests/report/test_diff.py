@@ -71,7 +71,7 @@ def test_another_backend_is_the_cause_of_what_it_does(plan: Plan, tmp_path: Path
     assert causes(found) == {("backend",)}
     assert {change.case for change in found.changes if change.direction == "worse"} >= {"turns", "zero-beside-infer"}
     assert any(each.worse and each.now == "does not conform" for each in found.standings or ())
-    assert ("backend", "backend · name", "right", "wrong") in [tuple(each) for each in found.pinned]
+    assert ("backend", "backend · name", "right", "wrong") in [tuple(each) for each in found.header_changes]
 
 
 @pytest.mark.parametrize("name", RENDERERS)
@@ -117,7 +117,7 @@ def test_a_waiver_is_the_cause_of_what_it_sets_aside(plan: Plan, tmp_path: Path)
     assert causes(found) == {("waiver",)}
     assert {change.direction for change in found.changes} == {"set aside"}
     assert not found.counts["worse"]
-    assert [each.what for each in found.pinned] == ["waiver of turns, lower-bound"]
+    assert [each.what for each in found.header_changes] == ["waiver of turns, lower-bound"]
 
 
 @pytest.mark.parametrize("claims_less", [False, True])
@@ -399,13 +399,13 @@ def test_a_drawn_row_that_both_runs_called_is_compared(plan: Plan, tmp_path: Pat
 def test_a_run_without_drawn_rows_differs_by_that_alone(plan: Plan, tmp_path: Path) -> None:
     old = finish_run(plan, Right(), tmp_path, drawn=DRAWN.to_json()).evidence
     new = replace(old, header={name: value for name, value in old.header.items() if name != "drawn"})
-    seen = [each[1:] for each in compare_runs(old, new, plan).pinned]
+    seen = [each[1:] for each in compare_runs(old, new, plan).header_changes]
     assert seen == [("drawn · seed", str(DRAWN.seed), "nothing"), ("drawn · rows", str(DRAWN.rows), "nothing")]
 
 
 def test_a_run_of_all_is_not_said_to_be_of_none(plan: Plan, tmp_path: Path) -> None:
     target = {"target": Target(types=("f32",), require=("chain",)).to_json()}
-    seen = [each[1:] for each in compare_with_right(plan, tmp_path, Right(), **target).pinned]
+    seen = [each[1:] for each in compare_with_right(plan, tmp_path, Right(), **target).header_changes]
     assert seen == [("target · types", "all", "f32"), ("target · require", "none", "chain")]
 
 

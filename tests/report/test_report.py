@@ -79,7 +79,7 @@ class AcceptsUnclaimed(AnswersZero):
     not_claimed = ("rank:2",)
 
 
-def test_an_illegal_call_that_is_not_claimed_is_held_against_who_answers_it(plan: Plan, tmp_path: Path) -> None:
+def test_an_answer_to_an_illegal_unclaimed_call_fails(plan: Plan, tmp_path: Path) -> None:
     html = report_page.render(finish_run(plan, AcceptsUnclaimed(), tmp_path))
     (line,) = re.findall("<bdi>rank:2</bdi></th>.*?</tr>", html, re.DOTALL)
     assert "✗ fail" in line

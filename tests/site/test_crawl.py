@@ -47,7 +47,7 @@ def test_a_document_has_one_name_on_all_pages(pages: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("name", ["rules.html", "compare.html", "unspecified.html"])
-def test_a_page_has_the_name_by_which_the_landing_page_leads_to_it(pages: dict[str, str], name: str) -> None:
+def test_a_page_has_the_name_of_the_link_to_it(pages: dict[str, str], name: str) -> None:
     (heading,) = re.findall("<h1>(.*?)</h1>", pages[name])
     assert f'<li><a href="{name}">{heading}</a></li>' in pages["index.html"]
 
