@@ -265,6 +265,13 @@ def test_a_library_that_ends_the_process_has_a_sound_adapter(monkeypatch: pytest
     assert any("[[0, -1]] ended the process or did not end" in each["text"] for each in found)
 
 
+@pytest.mark.slow
+def test_a_library_that_ends_badly_has_a_sound_adapter(cli: Cli, tmp_path: Path) -> None:
+    backend = adapter(tmp_path, "import atexit, os\natexit.register(os._exit, 3)\n")
+    code, found = checks(cli, backend, "--isolation", "worker")
+    assert (code, found[-1]) == (0, {"word": "note", "check": "stop", "text": "stop: it ended with exit code 3"})
+
+
 def test_an_adapter_that_cannot_start_ends_with_three(cli: Cli) -> None:
     cli("check-adapter", "nmpy").expect(3, err="did you mean 'numpy'")
     cli("check-adapter", "cmd:/nowhere/at-all").expect(3)
