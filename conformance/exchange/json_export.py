@@ -129,8 +129,8 @@ def _test_of(rows: Sequence[Row], known: KnownFaults) -> dict[str, Any]:
 
 
 def _meaning_of(meaning: Meaning) -> dict[str, Any]:
-    most = {} if meaning.most is None else {"most": meaning.most}
-    return {"kind": meaning.kind, "dst": meaning.dst, "rules": meaning.rules, **most}
+    limit = {} if meaning.max_length is None else {"max_length": meaning.max_length}
+    return {"kind": meaning.kind, "dst": meaning.dst, "rules": meaning.rules, **limit}
 
 
 def _sha256(content: bytes) -> str:

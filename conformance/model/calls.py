@@ -49,7 +49,7 @@ class Meaning(NamedTuple):
     rules: tuple[str, ...]
     """Illegal: the broken rules, and in a chain the silent rules of earlier nodes. Unspecified: the silent rules.
     Legal: the rules of capacity that allow a backend to reject the call."""
-    most: int | None = None
+    max_length: int | None = None
     """Unspecified: the largest length that the answer may have; None if no rule sets one."""
     no_room: bool = False
     """Unspecified: whether the declared dst has two elements in one place, so that no answer can hold them all."""

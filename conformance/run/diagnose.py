@@ -106,8 +106,8 @@ def wrong_dims(got: tuple[int, ...], meaning: Meaning, src: tuple[int, ...]) -> 
     ):
         known = ["?" if w is None else w for w in want]
         return Diagnosis("wrong dims", f"answered {list(got)}, where {known} is settled".replace("'", ""))
-    if meaning.most is not None and any(length > meaning.most for length in got):
-        return Diagnosis("wrong dims", f"answered {list(got)}, and no length may be above {meaning.most}")
+    if meaning.max_length is not None and any(length > meaning.max_length for length in got):
+        return Diagnosis("wrong dims", f"answered {list(got)}, and no length may be above {meaning.max_length}")
     if volume_of(got) != volume_of(src):
         return Diagnosis("wrong volume", f"answered {list(got)}, {volume_of(got)} elements for {volume_of(src)}")
     return None

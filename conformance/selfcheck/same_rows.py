@@ -29,7 +29,7 @@ def digest_rows(plan: Plan) -> str:
         if case.id not in calls:
             calls[case.id] = _describe_calls(case)
         due = [
-            (each.meaning.kind, each.meaning.dst, each.meaning.most, bool(each.meaning.rules), each.documents)
+            (each.meaning.kind, each.meaning.dst, each.meaning.max_length, bool(each.meaning.rules), each.documents)
             for number in range(len(case.steps))
             for each in row.meanings(number)
         ]

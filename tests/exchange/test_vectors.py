@@ -114,9 +114,9 @@ def assert_true(test: Any, rows: Sequence[Row]) -> None:
     said: dict[str, Any] = {}
     for row in rows:
         for meaning, documents in row.steps[0].meanings:
-            most = {} if meaning.most is None else {"most": meaning.most}
+            limit = {} if meaning.max_length is None else {"max_length": meaning.max_length}
             dst = None if meaning.dst is None else [*meaning.dst]
-            said |= {name: {"kind": meaning.kind, "dst": dst, "rules": [*meaning.rules], **most} for name in documents}
+            said |= {name: {"kind": meaning.kind, "dst": dst, "rules": [*meaning.rules], **limit} for name in documents}
     answers = [each["dst"] for each in said.values() if each["kind"] == "legal"]
     legal = [PlainCall(test["src"]["type"], call.src, call.shapes[0], call.special_zero[0], (*dst,)) for dst in answers]
     assert test["documents"] == said

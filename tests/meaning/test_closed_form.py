@@ -115,7 +115,7 @@ def assert_same(contract: Contract, search: Search, *call: Any) -> None:
         assert len(got.dst or ()) == len(want.dst or ()), where
         assert all(a in {None, b} for a, b in zip(got.dst or (), want.dst or (), strict=True)), where
         return
-    assert (want.kind, want.dst, want.most) == (got.kind, got.dst, got.most), where
+    assert (want.kind, want.dst, want.max_length) == (got.kind, got.dst, got.max_length), where
     if want.rules:  # which of several equations fails is not for a search to say
         assert want.rules == got.rules, where
 
@@ -228,4 +228,4 @@ def test_a_call_is_illegal_if_every_dst_has_too_large_a_length(
     meaning = Contract([literal(), zero, inferred(), volume, longest]).meaning(src, shape, False)
     assert meaning.kind == kind
     assert meaning.rules == (("longest",) if kind == "illegal" else ())
-    assert meaning.most == (3 if kind == "unspecified" else None)
+    assert meaning.max_length == (3 if kind == "unspecified" else None)

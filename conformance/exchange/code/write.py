@@ -87,5 +87,5 @@ def _function(language: Language, name: str, source: str) -> str:
 
 
 _PYTHON = """\
-def Meaning(kind, dst, rules, most=None):
+def Meaning(kind, dst, rules, max_length=None):
     return kind, dst, rules"""
