@@ -278,14 +278,14 @@ class Blamer:
     def _telling_needs(self, failing: _FailingStep) -> list[Need]:
         """Return the needs of a call that is like others which the backend meets.
 
-        If a single call on a known src is rejected in the same words, earlier calls and unknown lengths tell nothing;
-        nor do a layout, other nodes and the like, if that call has no other need than this one. What is around each of
-        several such calls tells all.
+        If no single call on a known src is rejected in the same words, unknown lengths tell all. If one is, they and
+        earlier calls tell nothing; nor do a layout, other nodes and the like, if that call has no other need than this
+        one. What is around each of several such calls tells all.
         """
         needs = self._needs_of(failing)
-        alone = self._rejected_alone.get(_words_of_rejection(failing.row, failing.at, failing.outcome), ())
+        alone = self._rejected_alone.get(words := _words_of_rejection(failing.row, failing.at, failing.outcome), ())
         if failing.outcome.call_number > 1 or not alone:
-            return needs
+            return [need for need in needs if words and keys_of(need) == _UNKNOWN] or needs
         telling = [need for need in needs if need.rule != ALONE]
         plain = [need for need in telling if not keys_of(need)]
         if any(each and each.issubset(plain) for each in alone):

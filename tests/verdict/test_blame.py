@@ -204,6 +204,18 @@ def test_what_is_around_each_rejected_call_tells_all(beside: str, rule: str) -> 
     assert rules(row, result, other, *met) == {rule}
 
 
+def test_unknown_lengths_tell_all_unless_a_known_src_is_rejected_so() -> None:
+    """Empty tensors are rejected more often than unknown lengths."""
+    met = [answered(f"{name}[StaticReshape-f32]") for name in ("infer-with-no-length-known", "empty-copies-both-zeros")]
+    (row, result), known = (
+        rejected(f"{name}[StaticReshape-f32]")
+        for name in ("an-empty-src-with-no-length-known", "empty-copies-its-zero")
+    )
+    other = known[1]._replace(outcomes=(REJECTED._replace(message="of another kind"),))
+    assert rules(row, result, (known[0], other), *met) == {"each-call-alone"}
+    assert rules(row, result, known, *met) == {"empty-is-a-tensor"}
+
+
 def test_each_of_several_types_is_compared_with_its_own() -> None:
     row = row_of("programs-of-two-types-at-the-same-time[StaticReshape-f32]")
     plain = row_of("same-dims-keep-the-order[StaticReshape-bf16]")
