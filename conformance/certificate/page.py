@@ -121,7 +121,7 @@ def render_pages(
         configuration={file["name"]: file["digest"]["sha256"] for file in predicate["configuration"]},
         started=time_of(own["started"]), until=time_of(own["validUntil"]), level=level, levels=LEVELS,
         audit=audit and audit.own, digest=statement.sha256, signed=signed, results=results,
-        copied=files, site=site, people=describe_people(statement, shown), tester=name_tester(own),
+        copied=files, site=site, people=describe_people(statement, shown),
         tested=order_files(run.evidence),
         rules=[(entry.rule.id, len(entry.broken)) for entry in collect_rules(run) if entry.broken],
         signers=SIGNERS, verify=verify_command(site or ".", run.evidence.header, trust),
