@@ -354,6 +354,13 @@ def test_a_phone_names_what_a_number_counts(opened: Open, cell: str, name: str) 
     assert set(named) == {f'"{name}"'}
 
 
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_no_menu_touches_the_edge_of_a_phone(opened: Open, name: str) -> None:
+    page = opened(name)
+    page.set_viewport_size({"width": 390, "height": 800})
+    assert page.locator(".site a").first.bounding_box()["x"] >= 10
+
+
 KEYSTROKE = """word => { const field = document.querySelector('[name=text]'), began = performance.now();
     field.value = word; field.dispatchEvent(new Event('input'));
     document.body.offsetHeight; return performance.now() - began; }"""
