@@ -23,11 +23,11 @@
   document.addEventListener('focusin', leadOn);
 
   wireFilters('#' + document.querySelector('#filters~section h2').id, function (want) {
-    var text = (want.text || '').toLowerCase(), count = 0, total = 0, now = chosen(want);
+    var count = 0, total = 0, now = chosen(want);
     now.forEach(function (group) {
       group.blocks.forEach(function (line) {
         line.shown = (!want.show || line.show.indexOf(want.show) >= 0) && (!want.rule || line.rule === want.rule) &&
-          (!text || textOf(line).indexOf(text) >= 0);
+          (!want.text || isFound(want.text, textOf(line), line.element.firstElementChild.firstChild.textContent));
         if (line.shown) count += 1;
         total += 1;
       });

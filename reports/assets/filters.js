@@ -31,6 +31,12 @@ function showGroups(groups, any, inside) {
   });
 }
 
+/** Ask whether a text has what is searched for, or a name has each word of it, as on the landing page. */
+function isFound(search, text, name) {
+  search = search.toLowerCase();
+  return text.indexOf(search) >= 0 || search.split(/[\s-]+/).every(function (word) { return name.indexOf(word) >= 0; });
+}
+
 /** Call a function with each value while the browser has nothing else to do. */
 function whenIdle(values, call) {
   var at = 0, wait = window.requestIdleCallback || function (task) { return setTimeout(task, 1); };

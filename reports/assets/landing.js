@@ -79,7 +79,7 @@
     libraries.forEach(function (library) {
       var rows = fitting(library, needs), fold = library.fold, open = fold.getAttribute('aria-expanded') === 'true';
       if (known) rows = rows.filter(named);
-      sortLines(rows).forEach(function (row) { library.body.append(row); });
+      library.body.prepend(...sortLines(rows));  // the style indents what is not first
       library.rows.forEach(function (row) { row.hidden = rows.indexOf(row) < 0 || row !== rows[0] && !open; });
       library.body.hidden = !rows.length;
       if (!rows.length) return;
@@ -94,9 +94,9 @@
     });
     output.textContent = conform + ' conform, of ' + fit + ' that fit' + (sorted ? '; sorted by ' + sorted.firstChild.textContent.toLowerCase() + ', ' + sorted.getAttribute('aria-sort') : '');
     search(words);
-    if (words.length && !known) {
+    if (words.length && (!known || !fit)) {
       var item = document.createElement('li');
-      item.textContent = 'No ' + (found.hasChildNodes() ? 'library' : 'library, rule or case') + ' here has this name. The table shows all libraries.';
+      item.textContent = known ? 'No library of this name fits what you need.' : 'No ' + (found.hasChildNodes() ? 'library' : 'library, rule or case') + ' here has this name. The table shows all that fit.';
       found.prepend(item);
     }
     order();

@@ -16,21 +16,21 @@
   /* The id, the title and the rule, which are what a reader searches for. */
   function wordsOf(block) {
     if (block.words === null) {
-      var head = block.element.querySelector('summary, th'), name = (block.isCase ? head.lastElementChild : head).textContent;
-      block.words = [name, name.replace(/-/g, ' '), block.element.id.replace('failure-', ''), block.rule].join(' ').toLowerCase();
+      var head = block.element.querySelector('summary, th');
+      block.words = [(block.isCase ? head.lastElementChild : head).textContent, block.element.id.replace('failure-', ''), block.rule].join(' ').toLowerCase();
     }
     return block.words;
   }
 
   function show(want) {
-    var text = (want.text || '').toLowerCase(), cases = 0, any = Object.keys(want).length > 0;
+    var cases = 0, any = Object.keys(want).length > 0;
     facets.forEach(function (facet) {
       facet.shown = ['verdict', 'diagnosis', 'operation', 'type', 'document'].every(function (name) {
         return !want[name] || facet[name].indexOf(want[name]) >= 0;
       });
     });
     blocks.forEach(function (block) {
-      block.shown = (!want.rule || want.rule === block.rule) && (!text || wordsOf(block).indexOf(text) >= 0) &&
+      block.shown = (!want.rule || want.rule === block.rule) && (!want.text || isFound(want.text, wordsOf(block), wordsOf(block))) &&
         block.rows.some(function (row) { return row.facet.shown; });
       if (block.shown && block.isCase) cases += 1;
     });
@@ -69,6 +69,6 @@
   });
 
   if (!document.getElementById('filters')) return;
-  wireFilters('#cases', show);
+  wireFilters('#' + document.querySelector('section:has(#filters) h2').id, show);
   if (!blocks.length) document.getElementById('filters').hidden = true;
 })();
