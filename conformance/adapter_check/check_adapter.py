@@ -111,8 +111,11 @@ class _Checks:
         problem = f"{name} has no version; give the library's own, so that results say what was tested"
         yield Check.of("identity", f"{name} {version}", None if version.strip() else problem)
         operations, not_claimed = ", ".join(self.claims.operations), ", ".join(self.claims.not_claimed) or "nothing"
-        problem = "no operation is claimed; name at least one of those it offers"
-        yield Check.of("claims", f"{operations}; does not claim {not_claimed}", None if operations else problem)
+        wrong = None if operations else "no operation is claimed; name at least one of those it offers"
+        listed = {type_ for each in self.spec.operations.values() for type_ in each.types}
+        if operations and not any(map(self.claims.has_type, listed)):
+            wrong = f"no type is claimed that a document lists; claim at least one of {', '.join(sorted(listed))}"
+        yield Check.of("claims", f"{operations}; does not claim {not_claimed}", wrong)
 
     def copied_zero(self) -> str | None:
         """Check that an adapter does what it says by `answers_special_zero`; or its library would get the blame."""

@@ -5,21 +5,24 @@ First come the rows of cases/combinations.txt, then rows that are drawn at rando
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
+from functools import cached_property
+from itertools import chain, islice
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
 
 from ..meaning.contract import Contract, contracts
 from ..model import Case, Claims, Spec, Step
-from ..plan.facets import facets_of_way
+from ..plan.facets import facets_of_way, limit_facets
 from ..plan.quick import QUICK, quick_rows
 from ..plan.rows import Row, find_drawn, is_expressible, row_of
 from .calls import DrawnCall, SeededDraws
 from .cases import draw_case, draw_long_sequence
-from .combinations import case_of, count_combinations, read_combination
+from .combinations import case_of, count_combinations, read_combination, read_combinations
 from .factors import CombinationCodes, Factors, OperationWay, Values, factors_of_call, operation_ways
 
 MAX_TRIES = 40
@@ -154,7 +157,7 @@ class RowDrawer:
         type_ = chosen["type"] if chosen["type"] in types else types[number % len(types)]
         if (name_of_way, type_) != (chosen["way"], chosen["type"]):
             chosen = self._factors.fitting(call, {**chosen, "way": name_of_way, "type": type_})
-        others = chain(range(number + 1, count_combinations()), range(number))
+        others = self._other_calls(number)
         while True:
             row = self._row(case_of(call, chosen, number, name), way)
             unclaimed = {facet.partition(":")[0] for facet in self._claims.find_unclaimed(row.facets)} if row else set()
@@ -169,9 +172,27 @@ class RowDrawer:
                 other = next(others, None)
                 if other is None:
                     return None
-                call, _ = read_combination(self._factors, other)
-                simpler = self._factors.fitting(call, chosen)
+                call, simpler = other, self._factors.fitting(other, chosen)
             chosen = simpler
+
+    def _other_calls(self, number: int) -> Iterator[DrawnCall]:
+        """Yield the calls of the next combinations, and then of the first, without those beyond the claimed limits."""
+        calls = self._calls_within_limits
+        at = bisect_right(calls, number, key=itemgetter(0))
+        return (call for _, call in chain(islice(calls, at, None), islice(calls, at)))
+
+    @cached_property
+    def _calls_within_limits(self) -> list[tuple[int, DrawnCall]]:
+        """The calls of combinations, with their numbers, that have no rank or length that the backend does not claim.
+
+        If it claims few of them, to try all others for each row would take minutes.
+        """
+        calls = enumerate(each.call for each in read_combinations(self._factors))
+        return [
+            (number, call)
+            for number, call in calls
+            if not self._claims.find_unclaimed(frozenset(limit_facets((call.src, call.shape))))
+        ]
 
     def _types_of(self, way: OperationWay) -> list[str]:
         return [type_ for type_ in way.operation.types if self._claims.has_type(type_)]

@@ -24,7 +24,7 @@ def facets_of_case(case: Case) -> Iterator[str]:
             yield "chain"
         if step.src_type != case.steps[0].src_type:
             yield f"type:{step.src_type}"
-    yield from _limit_facets(set(_dims_of_tensors(case)))
+    yield from limit_facets(set(_dims_of_tensors(case)))
     if case.declared is not None:
         yield "declared"
     yield from _facets_of_keys(case)
@@ -77,7 +77,7 @@ def _facets_of_keys(part: Case | Step) -> Iterator[str]:
             yield from map(key.facet.format, families_of(value) if key.name == "layout" else (value,))
 
 
-def _limit_facets(tensors: Collection[tuple[int, ...]]) -> Iterator[str]:
+def limit_facets(tensors: Collection[tuple[int, ...]]) -> Iterator[str]:
     """Yield the highest rank of some tensors, and the largest limit that a length passes."""
     if rank := max(map(len, tensors)):
         yield f"rank:{rank}"

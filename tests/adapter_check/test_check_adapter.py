@@ -123,6 +123,7 @@ def test_a_product_of_32_bits_is_noted(tmp_path: Path, cli: Cli, answer: str) ->
 BROKEN = {
     "no version": ("    version = ''\n", "identity: mine has no version"),
     "nothing claimed": ("    operations = ()\n", "claims: no operation is claimed"),
+    "no type claimed": ("    not_claimed = ('type',)\n", "claims: no type is claimed that a document lists"),
     "rejections not named": ("    rejections = (OSError,)\n", "[2, 3] → [7] is illegal, and came back as error"),
     "divides by a 0 in shape": (
         "    def reshape(self, src, shape, special_zero):\n"

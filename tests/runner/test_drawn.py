@@ -16,14 +16,14 @@ from conformance.adapter import FAMILIES, load_adapter
 from conformance.cli import main as cli
 from conformance.draw import combinations
 from conformance.draw.combinations import read_combinations
-from conformance.draw.factors import Factors
+from conformance.draw.factors import Factors, OperationWay
 from conformance.draw.rows import FIRST_SEQUENCE, SEQUENCE_EVERY, Drawn, RowDrawer, count_drawn_rows
 from conformance.evidence.drawn import describe_drawn, plan_of_run
 from conformance.evidence.folder import RESULTS
 from conformance.evidence.results import Evidence, InvalidEvidence, Target, read, unfinished_path
 from conformance.isolate.backend import run_in_isolation
 from conformance.load.cases import load_suite, with_cases
-from conformance.model import Claims, Graph, Program, Rejected, Result
+from conformance.model import Case, Claims, Graph, Program, Rejected, Result
 from conformance.plan.quick import QUICK
 from conformance.plan.rows import Plan, Row, has_many_elements, parse_drawn_id, plan_of
 from conformance.report.verify import verify_report
@@ -459,6 +459,21 @@ def test_a_facet_that_is_not_claimed_ends_no_drawing(facet: str) -> None:
     rows = drawn_rows(300, claims)
     assert len(rows) > 20 or facet in ("type", "shape-type")
     assert not [row.id for row in rows if claims.find_unclaimed(row.facets)]
+
+
+@pytest.mark.parametrize("facet", ["rank:1", "rank:2"])
+def test_rows_for_a_backend_of_low_rank_are_drawn_in_few_tries(facet: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nearly all calls are beyond its limits; to try them all for each row would take minutes."""
+    tries, make = list[str](), RowDrawer._row
+
+    def try_row(drawer: RowDrawer, case: Case, way: OperationWay) -> Row | None:
+        tries.append(case.id)
+        return make(drawer, case, way)
+
+    monkeypatch.setattr(RowDrawer, "_row", try_row)
+    rows = drawn_rows(200, EVERYTHING._replace(not_claimed=(facet,)))
+    assert len(tries) < 200 * 20
+    assert {"rank:1"} >= {name for row in rows for name in row.facets if name.startswith("rank:")}
 
 
 def test_a_backend_of_one_shape_type_misses_no_combination() -> None:
