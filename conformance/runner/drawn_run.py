@@ -88,11 +88,8 @@ class DrawnRun:
 
         If writing fails, a note says so.
         """
-        from ..shrink.smallest_case import (
-            can_be_smaller,
-            find_smallest,
-            write_as_drawn,
-        )  # most runs have no such failure
+        # most runs have no such failure
+        from ..shrink.smallest_case import can_be_smaller, find_smallest, write_as_drawn
 
         with go_on(f"{row.id}: no smaller case is shown", self.notes.append):
             result = result._replace(smallest_case=write_as_drawn(row, result))
