@@ -9,7 +9,6 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import chain, islice
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -179,7 +178,7 @@ class RowDrawer:
         """Yield the calls of the next combinations, and then of the first, without those beyond the claimed limits."""
         calls = self._calls_within_limits
         at = bisect_right(calls, number, key=itemgetter(0))
-        return (call for _, call in chain(islice(calls, at, None), islice(calls, at)))
+        yield from (call for _, call in calls[at:] + calls[:at])
 
     @cached_property
     def _calls_within_limits(self) -> list[tuple[int, DrawnCall]]:

@@ -34,29 +34,9 @@ from .journal import (
 )
 
 __all__ = [
-    "FORMAT",
-    "FORMS",
-    "MAX_BYTES",
-    "PACKED",
-    "DrawnCounts",
-    "Evidence",
-    "InvalidEvidence",
-    "OtherFormat",
-    "Tampered",
-    "Target",
-    "find_miscounts",
-    "header_of",
-    "is_packed",
-    "pack",
-    "parse",
-    "read",
-    "read_content",
-    "read_unfinished",
-    "refuse_incomplete",
-    "salvage",
-    "seal_of",
-    "unfinished_path",
-    "unpack",
+    "FORMAT", "FORMS", "MAX_BYTES", "PACKED", "DrawnCounts", "Evidence", "InvalidEvidence", "OtherFormat",
+    "Tampered", "Target", "find_miscounts", "header_of", "is_packed", "pack", "parse", "read", "read_content",
+    "read_unfinished", "refuse_incomplete", "salvage", "seal_of", "unfinished_path", "unpack",
 ]  # fmt: skip
 PACKED = ".xz"
 """The ending of the name of packed evidence."""

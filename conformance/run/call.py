@@ -14,6 +14,7 @@ import numpy as np
 from ..model import (
     Adapter,
     AnswerNotRead,
+    Array,
     Crashed,
     Elements,
     Graph,
@@ -218,7 +219,12 @@ def shares_src(answer: Any, src: GuardedBuffer) -> bool:
     """Ask whether an answer lies in the memory of src, here or in the process that gave it."""
     if isinstance(answer, Tensor):
         return bool(answer.shares_src or answer.memory is src.tensor.memory)
-    return answer.base is not None and bool(np.may_share_memory(np.asarray(answer), np.asarray(src.tensor.memory)))
+    return lies_in(answer, src.tensor.memory)
+
+
+def lies_in(array: Array, memory: Any) -> bool:
+    """Ask whether an array lies in a memory, perhaps through other objects, such as views."""
+    return array.base is not None and bool(np.may_share_memory(np.asarray(array), np.frombuffer(memory, np.uint8)))
 
 
 def elements_of(answer: Any) -> bytes | memoryview:

@@ -282,16 +282,18 @@ class Blamer:
         earlier calls tell nothing; nor do a layout, other nodes and the like, if that call has no other need than this
         one. What is around each of several such calls tells all.
         """
-        needs = self._needs_of(failing)
-        alone = self._rejected_alone.get(words := _words_of_rejection(failing.row, failing.at, failing.outcome), ())
+        needs, words = self._needs_of(failing), _words_of_rejection(failing.row, failing.at, failing.outcome)
+        alone = self._rejected_alone.get(words, ())
         if failing.outcome.call_number > 1 or not alone:
             return [need for need in needs if words and keys_of(need) == _UNKNOWN] or needs
         telling = [need for need in needs if need.rule != ALONE]
         plain = [need for need in telling if not keys_of(need)]
         if any(each and each.issubset(plain) for each in alone):
             return plain
-        around = frozenset.intersection(*(frozenset(need.rule for need in each if keys_of(need)) for each in alone))
-        return [need for need in telling if need.rule in around and len(alone) > 1] or telling or needs
+        if len(alone) > 1:
+            around = set.intersection(*({need.rule for need in each if keys_of(need)} for each in alone))
+            telling = [need for need in telling if need.rule in around] or telling
+        return telling or needs
 
     def _fails_alone(self, failing: _FailingStep) -> bool:
         """Ask whether a single call of the run fails in the same way. A chain tells of chains only."""
@@ -306,10 +308,10 @@ class Blamer:
 
     def _needs_open_lengths(self, failing: _FailingStep) -> bool:
         """Ask whether a graph leaves lengths of src open, and single calls fail so only if theirs does, too."""
-        if not _UNKNOWN & failing.conditions or all(
-            name != failing.result.diagnosis for name, _ in self._failing_alone
-        ):
+        if not _UNKNOWN & failing.conditions:
             return False
+        if all(name != failing.result.diagnosis for name, _ in self._failing_alone):
+            return False  # no single call fails so
         way = self._way_of_failing(failing.row, failing.result)
         return not any(_is_alike(each, way) for each in self._failing_if_known)
 

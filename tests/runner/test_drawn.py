@@ -391,9 +391,8 @@ def test_the_case_that_is_written_fails_again(ring: tuple[Path, Evidence], tmp_p
     row = plan_of_run(PLAN, ring[1]).rows[-1]
     assert result.smallest_case is not None
     assert result.smallest_case.count("src:") < len(row.case.steps) / 2
-    (tmp_path / "cases").mkdir()
-    (tmp_path / "cases" / "found.yaml").write_text(f"about: Found.\ncases:\n{result.smallest_case}", encoding="utf-8")
-    rows = plan_of(with_cases(SUITE.spec, tmp_path)).rows
+    folder = builders.write_suite(tmp_path, f"about: Found.\ncases:\n{result.smallest_case}")
+    rows = plan_of(with_cases(SUITE.spec, folder)).rows
     again = next(
         r
         for r in rows

@@ -21,7 +21,7 @@ from conformance.shrink.smaller_cases import shrink, smaller_cases
 from conformance.shrink.smallest_case import find_smallest
 from conformance.shrink.write_case import case_of_call, rule_against
 
-from ..builders import some_exhaustive, spec
+from ..builders import some_exhaustive, spec, write_suite
 from ..draw.test_cases import draw_cases
 
 PLANTED = planted_backends()
@@ -52,9 +52,7 @@ def smallest_case(backend: Adapter) -> str:
 )  # fmt: skip
 def test_a_pasted_case_fails_again(name: str, tmp_path: Path) -> None:
     text = smallest_case(PLANTED[name]())
-    (tmp_path / "cases").mkdir()
-    (tmp_path / "cases" / "found.yaml").write_text(f"about: Found.\ncases:\n{text}", encoding="utf-8")
-    rows = plan_of(with_cases(spec(), tmp_path)).rows
+    rows = plan_of(with_cases(spec(), write_suite(tmp_path, f"about: Found.\ncases:\n{text}"))).rows
     assert any(result.is_failure for result in run_rows(rows, PLANTED[name]())), text
     assert not any(result.is_failure for result in run_rows(rows, load_adapter("reference"))), text
 

@@ -19,7 +19,7 @@ from conformance.run.row import run_row
 from conformance.shrink.write_case import case_of_call, case_text
 from conformance.sweep.blocks import blocks_of, list_variants
 from conformance.sweep.tally import KINDS
-from tests.builders import Cli
+from tests.builders import Cli, write_suite
 from tests.miniatures import Bent
 
 from .sweeps import swept
@@ -166,9 +166,7 @@ def test_the_smallest_example_is_a_case_that_shows_the_failure(spec: Spec, tmp_p
     ((rule, diagnosis), failure), *others = swept(spec, FirstInferWins()).failures.items()
     assert (rule, diagnosis, others) == ("one-infer", "answered an illegal call", [])
     assert "src: f32[]\n    shape: [-1, -1]\n" in failure.example["case"]
-    (tmp_path / "cases").mkdir()
-    (tmp_path / "cases" / "new.yaml").write_text("about: Found.\ncases:\n" + failure.example["case"], encoding="utf-8")
-    plan = plan_of(with_cases(spec, tmp_path))
+    plan = plan_of(with_cases(spec, write_suite(tmp_path, "about: Found.\ncases:\n" + failure.example["case"])))
     row = next(row for row in plan.rows if row.operation == "StaticReshape")
     assert row.case.rule == "one-infer"
     assert set(run_row(row, FirstInferWins()).verdicts.values()) == {"fail"}

@@ -204,7 +204,7 @@ def test_what_is_around_each_rejected_call_tells_all(beside: str, rule: str) -> 
     assert rules(row, result, other, *met) == {rule}
 
 
-def test_unknown_lengths_tell_all_unless_a_known_src_is_rejected_so() -> None:
+def test_unknown_lengths_tell_all_unless_a_known_src_fails_so() -> None:
     """Empty tensors are rejected more often than unknown lengths."""
     met = [answered(f"{name}[StaticReshape-f32]") for name in ("infer-with-no-length-known", "empty-copies-both-zeros")]
     (row, result), known = (

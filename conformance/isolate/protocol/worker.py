@@ -25,6 +25,7 @@ from ...run.call import (
     call_often,
     dims_of_answer,
     elements_of,
+    lies_in,
     message_text,
     named_type,
     rejection_outcome,
@@ -324,14 +325,9 @@ def _content(memory: bytes | bytearray | memoryview, was: bytes | memoryview) ->
 
 
 def _shares_memory(value: Tensor | Array, memory: Any) -> bool:
-    """Ask whether an answer lies in a memory, perhaps through other objects, such as views."""
     if isinstance(value, Tensor):
-        if value.memory is memory:
-            return True
-        value = np.frombuffer(value.memory, np.uint8)
-    elif value.base is None:
-        return False
-    return bool(np.may_share_memory(np.asarray(value), np.frombuffer(memory, np.uint8)))
+        return value.memory is memory or lies_in(np.frombuffer(value.memory, np.uint8), memory)
+    return lies_in(value, memory)
 
 
 def main(arguments: Sequence[str]) -> int:
