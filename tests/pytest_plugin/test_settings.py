@@ -11,7 +11,7 @@ import pytest
 
 from conformance.evidence.results import read
 from tests.builders import CASES, Cli, some_slow, write_cases
-from tests.pytest_plugin.done import HERE, NO_REPORTS, Done
+from tests.pytest_plugin.done import HERE, NO_REPORTS, SUITE, Done
 
 BACKENDS = """import time
 from conformance.adapter import FunctionAdapter
@@ -190,7 +190,7 @@ def test_a_mistake_in_a_setting_is_one_line(here: Path, mistake: str) -> None:
     "option", ["--fixtures", "--fixtures-per-test", "--cache-show", "--setup-plan", "--setup-only", "--collect-only"]
 )
 def test_a_session_that_only_lists_gives_no_verdict(here: Path, option: str) -> None:
-    Done(here, "-q", "--conformance-out", "out", option, adapter="reference").expect(0, never="incomplete")
+    Done(here, "-q", *SUITE, "--conformance-out", "out", option, adapter="reference").expect(0, never="incomplete")
     assert not (here / "out").exists()
 
 
