@@ -1,4 +1,4 @@
-"""Builders for tests: specifications, cases, plans, finished runs, forged evidence, and the command in this process."""
+"""Builders for tests: specifications, cases, plans, judged runs, forged evidence, and the command in this process."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from conformance.load.spec import SPEC_FILES, load_spec
 from conformance.meaning.contract import contracts
 from conformance.model import Array, Malformed, Problem, Result, Suite
 from conformance.plan.rows import Plan, plan_of
-from conformance.report.finished_run import FinishedRun
+from conformance.report.judged_run import JudgedRun
 from conformance.run.row import run_rows
 from conformance.runner import planted_backends
 from conformance.system.progress import Progress
@@ -361,7 +361,7 @@ def mini(name: str) -> str:
     return f"tests.miniatures:{name}"
 
 
-# ── finished runs ─────────────────────────────────────────────────────────────────────────────────
+# ── judged runs ───────────────────────────────────────────────────────────────────────────────────
 class Right(FunctionAdapter):
     """Refuses what NumPy refuses, and a literal 0 beside a -1; copies nothing."""
 
@@ -407,7 +407,7 @@ def finish_run(
     folder: Path,
     change: Callable[[list[Result]], list[Result]] = list,
     **header: Mapping[str, Any] | list[Any] | str,
-) -> FinishedRun:
+) -> JudgedRun:
     """Run an adapter and write its results; `header` replaces parts of the header."""
     pinned = header_of(
         plan.suite, adapter.identity, resolve_claims(adapter, plan.suite.spec.operations), Target(), "my adapter.py:It"
@@ -418,10 +418,10 @@ def finish_run(
     writer.close(4321.125, (), dict.fromkeys(planted.names("worker"), 3))
     evidence = read(folder / "results.jsonl")
     conclusion = conclude_evidence(plan, evidence)
-    return FinishedRun(plan, evidence, conclusion)
+    return JudgedRun(plan, evidence, conclusion)
 
 
-def report_run(plan: Plan, adapter: FunctionAdapter, folder: Path, *change: Any, **header: Any) -> FinishedRun:
+def report_run(plan: Plan, adapter: FunctionAdapter, folder: Path, *change: Any, **header: Any) -> JudgedRun:
     """Finish a run, and write all reports too."""
     run = finish_run(plan, adapter, folder, *change, **header)
     report.write(folder, plan, run.evidence, run.conclusion)

@@ -9,7 +9,7 @@ from ..evidence.command import suite_words
 from ..evidence.folder import CERTIFICATE, PUBLISHED, name_of_folder
 from ..model.verdicts import SEVERITIES, Label
 from ..report.badge import MAX_DOCUMENTS_NAMED, describe_run, draw_badge
-from ..report.finished_run import FinishedRun
+from ..report.judged_run import JudgedRun
 from ..report.render import format_foot, menu_of, render_page
 from ..report.report_page import order_files
 from ..report.summary import name_facet
@@ -90,7 +90,7 @@ def verify_command(folder: str, header: Record, trust: Sequence[str]) -> str:
 
 
 def render_pages(
-    statement: RecordFile, audit: RecordFile | None, run: FinishedRun, results: str
+    statement: RecordFile, audit: RecordFile | None, run: JudgedRun, results: str
 ) -> Iterator[tuple[str, str]]:
     """Yield page and badge with their names; `results` is the name of the evidence beside them.
 
@@ -147,7 +147,7 @@ def name_result(predicate: Record, label: Label) -> tuple[str, str]:
     return label if look == "PASSED" else word, look
 
 
-def _draw_badge(statement: RecordFile, level: str, run: FinishedRun) -> str:
+def _draw_badge(statement: RecordFile, level: str, run: JudgedRun) -> str:
     """Draw a badge. Its visible words promise no more than the statement: with a success they name level and limits."""
     predicate, own = statement.predicate, statement.own
     word, look = describe_result(predicate)

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..evidence.folder import results_path
 from ..model.verdicts import MARKS
-from ..report.finished_run import FinishedRun
+from ..report.judged_run import JudgedRun
 from ..site.compare_page import differs, name_runs, one_fails, render
 from ..system.files import replace_text
 from ..system.progress import track
@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
     plan = load_plan(args.suite)
     folders = track("reading", args.folders, len(args.folders))
     evidence = [read_and_judge(results_path(folder), plan) for folder in folders]
-    runs = [FinishedRun(plan, each, conclude_evidence(plan, each)) for each in evidence]
+    runs = [JudgedRun(plan, each, conclude_evidence(plan, each)) for each in evidence]
     out = args.out or DEFAULT_OUT
     replace_text(out, render(runs))
     data = _data(runs, out)
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _data(runs: Sequence[FinishedRun], out: Path) -> dict[str, Any]:
+def _data(runs: Sequence[JudgedRun], out: Path) -> dict[str, Any]:
     cases = list(runs[0].rows_by_case)
     return {
         "out": str(out),
@@ -66,7 +66,7 @@ def _data(runs: Sequence[FinishedRun], out: Path) -> dict[str, Any]:
     }
 
 
-def _show(runs: Sequence[FinishedRun], data: dict[str, Any]) -> None:
+def _show(runs: Sequence[JudgedRun], data: dict[str, Any]) -> None:
     documents = runs[0].plan.suite.spec.documents
     rows = [(d, *(f"{MARKS[w]} {w}" for w, _ in (run.verdict_by_document[d] for run in runs))) for d in documents]
     say(table(rows, ("document", *name_runs(runs))))

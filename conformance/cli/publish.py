@@ -10,7 +10,7 @@ from typing import Any
 from ..certificate.check import Trust
 from ..evidence.folder import results_path
 from ..model import ERROR, FAIL, NOT_RUN, OBSERVED, PASS, WAIVED, Verdict
-from ..report.finished_run import FinishedRun
+from ..report.judged_run import JudgedRun
 from ..site.playground import PLAYGROUND
 from ..site.publish import (
     SPECIFICATION,
@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
     return 1 if stale or any(each["level"] is None for each in certificates) else 0
 
 
-def _show(site: Path, runs: list[FinishedRun], stale: list[str], certificates: list[dict[str, Any]]) -> None:
+def _show(site: Path, runs: list[JudgedRun], stale: list[str], certificates: list[dict[str, Any]]) -> None:
     if runs:
         rows = [(facts.name, *(str(facts.conclusion.counts.get(verdict, 0)) for verdict in COLUMNS)) for facts in runs]
         say(table(rows, ("backend", *COLUMNS), tuple(range(1, 1 + len(COLUMNS)))))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..evidence.results import Evidence
     from ..plan.rows import Plan
     from ..verdict.conclude import Conclusion
-    from .finished_run import FinishedRun
+    from .judged_run import JudgedRun
 
 
 def write(
@@ -44,13 +44,13 @@ def render_reports(
     return {name: renderers[name](run) for name in track("making reports", names, len(names))}
 
 
-def finish(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> FinishedRun:
-    from .finished_run import FinishedRun
+def finish(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> JudgedRun:
+    from .judged_run import JudgedRun
 
-    return FinishedRun(plan, evidence, conclusion).with_drawn
+    return JudgedRun(plan, evidence, conclusion).with_drawn
 
 
-def _renderers(packed: bytes = b"", certified: bool = False) -> Mapping[str, Callable[[FinishedRun], str]]:
+def _renderers(packed: bytes = b"", certified: bool = False) -> Mapping[str, Callable[[JudgedRun], str]]:
     from . import badge, junit, markdown, report_page
 
     return {

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..model import BAD, Verdict
 from ..system.groups import group_pairs
-from .finished_run import Wants
+from .judged_run import Wants
 from .row_results import RowResult, failing_documents
 from .wording import collect_wants, format_labels, format_step, visible
 

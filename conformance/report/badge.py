@@ -9,7 +9,7 @@ from ..model.verdicts import LABELS, WAIVED, WORDS, Label
 from ..system.exit_codes import VOIDS_VERDICTS
 from ..system.groups import group_pairs
 from ..system.text import name_first
-from .finished_run import FinishedRun
+from .judged_run import JudgedRun
 from .wording import visible
 
 _LEFT = "reshape"
@@ -23,7 +23,7 @@ _WIDTH: Mapping[str, float] = {**dict.fromkeys("fijlrt ,.;:'()-", 4.2), **dict.f
 """Width of a character in 11 px sans serif, rather too much than too little: `textLength` makes it fit."""
 
 
-def summarize(run: FinishedRun) -> tuple[Label, str]:
+def summarize(run: JudgedRun) -> tuple[Label, str]:
     """Return the label, and each verdict with the documents that have it."""
     if run.conclusion.exit_code in VOIDS_VERDICTS:
         return "nothing shown", "no verdict holds"
@@ -44,7 +44,7 @@ def summarize(run: FinishedRun) -> tuple[Label, str]:
     return "incomplete" if run.label.startswith("conforms") and run.scope_phrase else run.label, "; ".join(parts)
 
 
-def _limits(run: FinishedRun) -> str:
+def _limits(run: JudgedRun) -> str:
     """Say in a few words which types were not shown, and whether all facets are claimed."""
     shown = dict.fromkeys(standing.type for standing in run.standings if standing.name == "conforms")
     parts = [f"for {', '.join(shown)} only"] if {*run.plan.suite.spec.types} - shown.keys() else []
@@ -69,7 +69,7 @@ def describe_run(level: str, started: str, version: str, digest: str) -> str:
     return f"{level} {started[:10]}, suite {version} ({digest[:8]})"
 
 
-def render_svg(run: FinishedRun) -> str:
+def render_svg(run: JudgedRun) -> str:
     label, message = summarize(run)
     suite, started = run.evidence.header["suite"], run.evidence.header["started"]
     said = describe_run("self-tested", started, suite["version"], suite["digest"])

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..model import ERROR, FAIL, VERDICTS, WAIVED, Case, Verdict, worst
 from ..system.groups import group_pairs
 from .answer_lines import AnswerLine, CaseAnswer, Filters, StepCall, describe_steps, make_line
-from .finished_run import FinishedRun, Wants
+from .judged_run import JudgedRun, Wants
 from .row_results import RowResult, count_results
 from .wording import format_answer
 
@@ -34,7 +34,7 @@ class RuleCases(NamedTuple):
     idle_counts: Mapping[Verdict, int]
 
 
-def collect_cases(run: FinishedRun, filters: Filters) -> Iterator[RuleCases]:
+def collect_cases(run: JudgedRun, filters: Filters) -> Iterator[RuleCases]:
     listed = {result.row.id for result in run.listed}
     for rule, cases in _group_by_rule(run).items():
         by_kind = group_pairs((not any(result.row.id in listed for result in rows), rows) for rows in cases)
@@ -46,7 +46,7 @@ def collect_cases(run: FinishedRun, filters: Filters) -> Iterator[RuleCases]:
 
 
 def collect_other_failures(
-    run: FinishedRun, shown: Collection[str]
+    run: JudgedRun, shown: Collection[str]
 ) -> Iterator[tuple[str, dict[str, dict[Verdict, int]]]]:
     """Yield rules with their cases that failed or were waived, and the verdicts; cases shown elsewhere are left out."""
     for rule, cases in _group_by_rule(run).items():
@@ -59,12 +59,12 @@ def collect_other_failures(
             yield rule, failing
 
 
-def _group_by_rule(run: FinishedRun) -> dict[str, tuple[tuple[RowResult, ...], ...]]:
+def _group_by_rule(run: JudgedRun) -> dict[str, tuple[tuple[RowResult, ...], ...]]:
     by_rule = group_pairs((rows[0].row.case.rule, rows) for rows in run.rows_by_case.values())
     return {rule: by_rule[rule] for rule in run.plan.suite.spec.rules if rule in by_rule}
 
 
-def list_filters(run: FinishedRun, brief: bool) -> Mapping[str, Iterable[str]]:
+def list_filters(run: JudgedRun, brief: bool) -> Mapping[str, Iterable[str]]:
     """List the values of each filter; `brief`: only for what failed."""
     spec = run.plan.suite.spec
     rules = [rule for rule, rows in run.rows_by_rule.items() if any(not brief or result.failing for result in rows)]
@@ -79,7 +79,7 @@ def list_filters(run: FinishedRun, brief: bool) -> Mapping[str, Iterable[str]]:
     }
 
 
-def _group_answers(run: FinishedRun, rows: Iterable[RowResult]) -> Mapping[CaseAnswer, Sequence[RowResult]]:
+def _group_answers(run: JudgedRun, rows: Iterable[RowResult]) -> Mapping[CaseAnswer, Sequence[RowResult]]:
     answers: dict[CaseAnswer, tuple[RowResult, ...]] = group_pairs((_answer(run, result), result) for result in rows)
     if len(answers) <= MAX_LINES:
         return answers
@@ -89,7 +89,7 @@ def _group_answers(run: FinishedRun, rows: Iterable[RowResult]) -> Mapping[CaseA
     return {**kept, CaseAnswer((), text, ((worst(result.worst for result in others), ()),), None): others}
 
 
-def _answer(run: FinishedRun, result: RowResult) -> CaseAnswer:
+def _answer(run: JudgedRun, result: RowResult) -> CaseAnswer:
     wants: Wants = run.want(result.row, result.step)
     by_verdict = group_pairs((verdict, document) for document, verdict in result.verdicts.items())
     return CaseAnswer(

@@ -20,7 +20,7 @@ from ..verdict.drawn_rows import find_comparable
 from ..verdict.sentences import describe_failures
 from ..verdict.standing import in_target
 from ..verdict.waive import KEYS
-from .finished_run import FinishedRun
+from .judged_run import JudgedRun
 from .summary import DocumentState, describe_documents
 
 Direction = Literal["worse", "better", "set aside", "other"]
@@ -171,7 +171,7 @@ def compare_runs(old: Evidence, new: Evidence, plan: Plan) -> Difference:
     comparable = find_comparable(plan, old, new)
     not_compared = {row for row in (*now, *was) if parse_drawn_id(row) and row not in comparable}
     is_judged = all(plans)
-    runs = [FinishedRun(plan, each, conclude_evidence(plan, each)) for each in (old, new)] if is_judged else []
+    runs = [JudgedRun(plan, each, conclude_evidence(plan, each)) for each in (old, new)] if is_judged else []
     blames = [run.conclusion.blames for run in runs] or [{}, {}]
     changes: list[Change] = []
     tests = 0
@@ -264,7 +264,7 @@ def _flat(value: Any, name: str) -> dict[str, str]:
     return {} if value is None else {name: str(value)}
 
 
-def _name_failures(runs: Iterable[FinishedRun]) -> Mapping[str, WhatFailed]:
+def _name_failures(runs: Iterable[JudgedRun]) -> Mapping[str, WhatFailed]:
     failed: dict[str, WhatFailed] = {}
     for run in runs:
         for result in run.evidence.results:

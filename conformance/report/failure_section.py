@@ -16,7 +16,7 @@ from ..system.text import shorten
 from ..verdict.blame import Blamed, heaviest
 from ..verdict.failure_kinds import FailureKind, shown_lines
 from .answer_lines import AnswerLine, CaseAnswer, Filters, StepCall, describe_steps, make_line, number_filter
-from .finished_run import FailureCounts, FinishedRun, Wants
+from .judged_run import FailureCounts, JudgedRun, Wants
 from .picture import Picture, draw_call
 from .row_results import RowResult, describe_cases, failing_documents
 from .values import ShownElements, show_elements
@@ -126,7 +126,7 @@ class FailureGroup(NamedTuple):
 Groups = Mapping[FailureKind, Cases]
 
 
-def collect_failures(run: FinishedRun, filters: Filters, in_full: InFull) -> Iterator[FailureGroup]:
+def collect_failures(run: JudgedRun, filters: Filters, in_full: InFull) -> Iterator[FailureGroup]:
     """Collect failures: the worst first, then those that break the text; each with single and small calls first."""
     groups = run.failures
     chosen, left = _choose_in_full(groups, in_full), MAX_SHORT
@@ -178,7 +178,7 @@ def _alternate_rules(cases: Cases) -> list[str]:
 
 
 def _make_full(
-    run: FinishedRun, filters: Filters, rows: Sequence[RowResult], anchor: str, to_script: bool
+    run: JudgedRun, filters: Filters, rows: Sequence[RowResult], anchor: str, to_script: bool
 ) -> FailingCase:
     first, documents, spec = rows[0], failing_documents(rows), run.plan.suite.spec
     case, rule = first.row.case, spec.rules[first.row.case.rule]
@@ -221,7 +221,7 @@ def _title(result: RowResult) -> str:
     return f"{diagnosis[:1].upper()}{diagnosis[1:]}: {result.row.case.heading}"
 
 
-def _want(run: FinishedRun, result: RowResult) -> Wants:
+def _want(run: JudgedRun, result: RowResult) -> Wants:
     """Return the wants of the documents in which a row fails; these are named if they disagree."""
     wants = run.want(result.row, result.step)
     due = [(want, tuple(each for each in documents if each in result.failing)) for want, documents in wants]
@@ -241,13 +241,13 @@ def _find_meaning(result: RowResult) -> StepMeaning:
     return next((each for each in meanings if set(each.documents) & set(result.failing)), meanings[0])
 
 
-def _draw_failure(run: FinishedRun, result: RowResult) -> Picture:
+def _draw_failure(run: JudgedRun, result: RowResult) -> Picture:
     judged = _find_meaning(result)
     document = next((each for each in judged.documents if each in result.failing), judged.documents[0])
     return draw_call(result.row.case.steps[result.step], run.contracts[document], judged.meaning, result.outcome)
 
 
-def _make_short(run: FinishedRun, filters: Filters, rows: Sequence[RowResult], is_first: bool) -> ShortCase:
+def _make_short(run: JudgedRun, filters: Filters, rows: Sequence[RowResult], is_first: bool) -> ShortCase:
     documents, case = failing_documents(rows), rows[0].row.case
     call = format_step(case, case.steps[rows[0].step])
     answers = list(dict.fromkeys(format_answer(result, generic=True, with_message=False) for result in rows))

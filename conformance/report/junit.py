@@ -10,12 +10,12 @@ from ..system.groups import group_pairs
 from ..verdict.blame import worst_severity
 from ..verdict.failure_kinds import shown_lines
 from .failure_text import format_failure
-from .finished_run import FinishedRun
+from .judged_run import JudgedRun
 from .row_results import RowResult
 from .wording import format_answer, visible
 
 
-def render(run: FinishedRun) -> str:
+def render(run: JudgedRun) -> str:
     """Render the file; a row is a failure, an error or skipped if it is so in any document."""
     evidence = run.evidence
     totals = _count_elements(run.listed)
@@ -66,7 +66,7 @@ def _seconds(milliseconds: int) -> str:
     return f"{milliseconds / 1000:.3f}"
 
 
-def _add_row(run: FinishedRun, suite: Element, result: RowResult) -> None:
+def _add_row(run: JudgedRun, suite: Element, result: RowResult) -> None:
     row, blames = result.row, run.conclusion.blames.get(result.row.id, {})
     time = _seconds(result.result.milliseconds)
     test = make(suite, "testcase", classname=row.case.file, name=row.id, time=time)

@@ -15,7 +15,7 @@ from ..verdict.failure_kinds import FailureKind
 from ..verdict.sentences import describe_failures
 from ..verdict.standing import count_tests
 from .failure_text import format_failure
-from .finished_run import FinishedRun
+from .judged_run import JudgedRun
 from .row_results import RowResult, describe_cases, format_counts
 from .wording import visible
 
@@ -27,7 +27,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9 ,;:()=+^/-]+(?:\.[0-9]+)*")
 """Text that no dialect of Markdown reads as anything else."""
 
 
-def render(run: FinishedRun) -> str:
+def render(run: JudgedRun) -> str:
     parts = [
         *_render_head(run),
         *_render_failures(run),
@@ -61,7 +61,7 @@ def inert(text: str) -> str:
     return text if _PLAIN.fullmatch(text) and "//" not in text else code(text)
 
 
-def _render_head(run: FinishedRun) -> Iterator[str]:
+def _render_head(run: JudgedRun) -> Iterator[str]:
     yield f"# Reshape conformance of {code(run.name)}{run.scope_phrase}: {run.label}"
     yield ""
     yield f"Exit code {run.conclusion.exit_code}: {inert(run.conclusion.why)}"
@@ -84,7 +84,7 @@ def _render_head(run: FinishedRun) -> Iterator[str]:
     yield ""
 
 
-def _render_failures(run: FinishedRun) -> Iterator[str]:
+def _render_failures(run: JudgedRun) -> Iterator[str]:
     """Render the first case of each kind, and say how many failures are not in these."""
     more = sum(run.count_failures(run.failing))
     for kind, entries in islice(run.failures.items(), _MAX_KINDS):
@@ -102,7 +102,7 @@ def _name(kind: FailureKind) -> str:
     return f"{inert(kind.heading)} ({kind.blame})" if kind.blame else inert(kind.heading)
 
 
-def _render_case(run: FinishedRun, rows: Sequence[RowResult]) -> Iterator[str]:
+def _render_case(run: JudgedRun, rows: Sequence[RowResult]) -> Iterator[str]:
     more = f", and {count_noun(len(rows) - 1, 'more row')} of this case" if len(rows) > 1 else ""
     yield f"{code(rows[0].row.id)}{more}\n"
     text = format_failure(rows[0], run.plan.suite.spec.rules, (), run.blames_of(rows[:1]))
@@ -110,7 +110,7 @@ def _render_case(run: FinishedRun, rows: Sequence[RowResult]) -> Iterator[str]:
     yield f"\nRepeat with {code(run.commands(rows[0])[0])}"
 
 
-def _render_counts(run: FinishedRun) -> Iterator[str]:
+def _render_counts(run: JudgedRun) -> Iterator[str]:
     yield "## Counts"
     yield ""
     if run.standings:
@@ -128,7 +128,7 @@ def _render_counts(run: FinishedRun) -> Iterator[str]:
     yield ""
 
 
-def _render_foot(run: FinishedRun) -> Iterator[str]:
+def _render_foot(run: JudgedRun) -> Iterator[str]:
     header, footer = run.evidence.header, run.evidence.footer
     suite = header["suite"]
     yield f"Suite {code(suite['version'])}, digest {code(suite['digest'])}."

@@ -20,7 +20,7 @@ from .answer_lines import Filters
 from .case_section import collect_cases, collect_other_failures, list_filters
 from .embedded import dump_evidence
 from .failure_section import IN_FULL, IN_FULL_BRIEF, collect_failures, list_shown
-from .finished_run import FinishedRun
+from .judged_run import JudgedRun
 from .render import format_foot, menu_of, render_page
 from .repeat_script import complete_script
 from .summary import describe_documents, list_limits, list_not_run
@@ -56,7 +56,7 @@ DIGEST_START = 12
 """Characters of a digest to show in the head; the run details have all."""
 
 
-def render(run: FinishedRun, packed: bytes = b"", certified: bool = False) -> str:
+def render(run: JudgedRun, packed: bytes = b"", certified: bool = False) -> str:
     """Render the page. `packed`: the results published beside it, if it is a published page.
 
     Such a page holds no results, and links to what all published pages share. `certified`: it links a certificate, too.
@@ -112,7 +112,7 @@ def render(run: FinishedRun, packed: bytes = b"", certified: bool = False) -> st
     )
 
 
-def _head_facts(run: FinishedRun, certified: bool) -> Mapping[str, str]:
+def _head_facts(run: JudgedRun, certified: bool) -> Mapping[str, str]:
     """Say when, by whom, on what and against what the suite was run, and what has to change before it is run again."""
     header = run.evidence.header
     machine, suite = header["environment"], header["suite"]
@@ -159,7 +159,7 @@ def _describe_edition(document: Document) -> str:
     return f"{document.edition} ({' to '.join(ends)})" if ends else document.edition
 
 
-def _details(run: FinishedRun, certified: bool) -> Iterator[tuple[str, str]]:
+def _details(run: JudgedRun, certified: bool) -> Iterator[tuple[str, str]]:
     """Yield names and values of the evidence; `certified`: not the files under test, which the certificate lists."""
     header, footer = run.evidence.header, run.evidence.footer
     left_out = {"record", "milliseconds"} | ({"subject"} if certified else set())

@@ -13,7 +13,7 @@ from ..system.terminal import count_noun
 from ..verdict.label import count_severities, label_of, name_limits
 from ..verdict.sentences import describe_failures
 from ..verdict.standing import count_tests
-from .finished_run import FinishedRun
+from .judged_run import JudgedRun
 
 _FAMILIES: Mapping[str, str] = {
     "type": "element type {}",
@@ -71,7 +71,7 @@ class DocumentState(NamedTuple):
         return sum(self.counts.values())
 
 
-def describe_documents(run: FinishedRun) -> tuple[DocumentState, ...]:
+def describe_documents(run: JudgedRun) -> tuple[DocumentState, ...]:
     by_document = group_pairs((standing.document, standing) for standing in run.standings)
     code = run.conclusion.exit_code
     states = []
@@ -98,7 +98,7 @@ def name_facet(facet: str) -> str:
     return _FAMILIES.get(family, facet).format(value.replace("-", " "))
 
 
-def list_limits(run: FinishedRun) -> list[str]:
+def list_limits(run: JudgedRun) -> list[str]:
     """List in plain words the operations and features that the backend does not claim, and what its adapter does."""
     names = [each for each in run.plan.suite.spec.operations if each not in run.claims.operations]
     if run.standings:
@@ -109,7 +109,7 @@ def list_limits(run: FinishedRun) -> list[str]:
     return names
 
 
-def list_not_run(run: FinishedRun) -> list[str]:
+def list_not_run(run: JudgedRun) -> list[str]:
     """List in plain words what was not run: too large, not chosen, or lost."""
     names = [*run.conclusion.not_run]
     names += [

@@ -10,7 +10,7 @@ from ..model import OBSERVED, Rule, Verdict, covers, fails
 from ..model.verdicts import count_verdicts
 from ..system.groups import group_pairs
 from ..verdict.blame import Blamed
-from .finished_run import FinishedRun
+from .judged_run import JudgedRun
 from .row_results import RowResult, count_results, describe_cases
 from .wording import format_lines
 
@@ -40,7 +40,7 @@ class RuleRow(NamedTuple):
         return "passes" if self.counts.get("pass") else "open"
 
 
-def collect_rules(run: FinishedRun) -> Iterator[RuleRow]:
+def collect_rules(run: JudgedRun) -> Iterator[RuleRow]:
     blames = run.conclusion.blames.values()
     broken = group_pairs((blamed.premise.rule, blamed) for documents in blames for blamed in documents.values())
     for rule_id, tests in run.tests.items():
@@ -60,7 +60,7 @@ Observations = Mapping[tuple[tuple[str, ...], str], Sequence[tuple[RowResult, tu
 """The silent rules and the case → the rows with an answer, each with the documents that do not specify one."""
 
 
-def group_observations(run: FinishedRun) -> Observations:
+def group_observations(run: JudgedRun) -> Observations:
     """Group the rows with an answer that a document leaves unspecified."""
     found = []
     for result in run.rows:
@@ -80,7 +80,7 @@ class ObservedRules(NamedTuple):
     answered: int
 
 
-def count_observed_calls(run: FinishedRun) -> Iterator[ObservedRules]:
+def count_observed_calls(run: JudgedRun) -> Iterator[ObservedRules]:
     """Count the unspecified calls by the rules that leave them so, in the order of the rules."""
     order = list(run.plan.suite.spec.rules)
     by_rules: dict[tuple[str, ...], tuple[tuple[RowResult, tuple[str, ...]], ...]] = group_pairs(
@@ -106,7 +106,7 @@ def count_rows(about: object, rows: Sequence[RowResult]) -> RowsAbout:
     return RowsAbout(about, cases, count_results(rows))
 
 
-def collect_facets(run: FinishedRun) -> list[RowsAbout]:
+def collect_facets(run: JudgedRun) -> list[RowsAbout]:
     """Collect each facet that the backend does not claim, with the rows that need it."""
     combinations = {result.row.facets for result in run.rows}
     collected = []

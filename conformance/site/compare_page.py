@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ..model import BAD, FAIL, NOT_CLAIMED, NOT_RUN, PASS, Case, Rule, Verdict, worst
 from ..model.verdicts import LABELS, SEVERITIES, WORST, Severity
-from ..report.finished_run import FinishedRun
+from ..report.judged_run import JudgedRun
 from ..report.render import Site, render_page
 from ..report.row_results import RowResult
 from ..report.table_sections import RuleRow, collect_rules, group_observations
@@ -31,7 +31,7 @@ _SECTIONS: Mapping[str, str] = {
     "observed": "Unspecified behaviour",
     "environment": "Run details",
 }
-_ENVIRONMENT: Mapping[str, Callable[[FinishedRun], object]] = {
+_ENVIRONMENT: Mapping[str, Callable[[JudgedRun], object]] = {
     "Started with": lambda run: run.backend,
     "Detail": lambda run: "; ".join(f"{k}: {v}" for k, v in run.evidence.header["backend"]["detail"].items()) or "none",
     "Not claimed": lambda run: ", ".join(run.claims.not_claimed) or "nothing",
@@ -129,13 +129,13 @@ PARTS: Mapping[str, ComparedPage] = {
 _WHOLE = ComparedPage(_QUESTION, tuple(_SECTIONS), "rules, cases, unspecified behaviour")
 
 
-def render(runs: Sequence[FinishedRun], pages: Sequence[str] = ()) -> str:
+def render(runs: Sequence[JudgedRun], pages: Sequence[str] = ()) -> str:
     """Render everything on one page; the runs are of one suite. `pages`: links to the report of each."""
     return _render(_WHOLE, _collect(runs, pages, {}, {}), {})
 
 
 def render_parts(
-    runs: Sequence[FinishedRun], pages: Sequence[str], changes: Mapping[str, str], not_shown: Mapping[str, str] = {}
+    runs: Sequence[JudgedRun], pages: Sequence[str], changes: Mapping[str, str], not_shown: Mapping[str, str] = {}
 ) -> dict[str, str]:
     """Render each page, by the name of its file; the runs are of one suite. `pages`: links to the report of each.
 
@@ -171,7 +171,7 @@ def _render(part: ComparedPage, values: Mapping[str, Any], beside: Mapping[str, 
 
 
 def _collect(
-    runs: Sequence[FinishedRun], pages: Sequence[str], changes: Mapping[str, str], not_shown: Mapping[str, str]
+    runs: Sequence[JudgedRun], pages: Sequence[str], changes: Mapping[str, str], not_shown: Mapping[str, str]
 ) -> dict[str, Any]:
     named = dict(zip(names := name_runs(runs), runs, strict=True))
     cases = sorted(_collect_cases(named), key=_order_line)
@@ -214,12 +214,12 @@ def _range_of_tests(numbers: Sequence[int]) -> str:
     return f"{fewest:,} to {most:,} tests each" if fewest < most else f"{count_noun(most, 'test')} each"
 
 
-def _count_unexecuted(runs: Sequence[FinishedRun]) -> Counter[str]:
+def _count_unexecuted(runs: Sequence[JudgedRun]) -> Counter[str]:
     seen = {result.row for run in runs for result in run.evidence.results if result.outcome.was_called}
     return Counter(row.case.id for row in runs[0].plan.rows if row.id not in seen)
 
 
-def name_runs(runs: Sequence[FinishedRun]) -> list[str]:
+def name_runs(runs: Sequence[JudgedRun]) -> list[str]:
     """Return a name for each run: the backend and its version, numbered if two are the same."""
     names = [run.name for run in runs]
     return [
@@ -242,12 +242,12 @@ def _list_kinds(apart: bool, one_fails: bool) -> str:
     return " ".join(kind for kind, holds in kinds.items() if holds)
 
 
-def _worst_severity(run: FinishedRun, rows: Iterable[RowResult]) -> Severity | None:
+def _worst_severity(run: JudgedRun, rows: Iterable[RowResult]) -> Severity | None:
     blames = run.conclusion.blames
     return worst_severity(blamed for result in rows for blamed in blames.get(result.row.id, {}).values())
 
 
-def _collect_rules(runs: Mapping[str, FinishedRun]) -> Iterator[RuleLine]:
+def _collect_rules(runs: Mapping[str, JudgedRun]) -> Iterator[RuleLine]:
     tables = {name: {each.rule.id: each for each in collect_rules(run.with_drawn)} for name, run in runs.items()}
     for rule in next(iter(runs.values())).plan.suite.spec.rules.values():
         entries = {name: table[rule.id] for name, table in tables.items()}
@@ -293,13 +293,13 @@ def _order_line(line: CaseLine) -> tuple[Any, ...]:
     return "disagreements" not in line.kinds, several, worst_first, -sum(len(group.backends) for group in failing)
 
 
-def _collect_cases(runs: Mapping[str, FinishedRun]) -> Iterator[CaseLine]:
+def _collect_cases(runs: Mapping[str, JudgedRun]) -> Iterator[CaseLine]:
     for case_id, rows in next(iter(runs.values())).rows_by_case.items():
         case, cells = rows[0].row.case, [run.rows_by_case[case_id] for run in runs.values()]
         yield _make_line(case, _list_kinds(differs(cells), one_fails(cells)), case.rule, (), runs, cells)
 
 
-def _collect_observed_calls(runs: Mapping[str, FinishedRun]) -> Iterator[CaseLine]:
+def _collect_observed_calls(runs: Mapping[str, JudgedRun]) -> Iterator[CaseLine]:
     first, observations = next(iter(runs.values())), [group_observations(run) for run in runs.values()]
     order = {rule: number for number, rule in enumerate(first.plan.suite.spec.rules)}
     keys = dict.fromkeys(key for each in observations for key in each)
@@ -315,14 +315,14 @@ def _collect_observed_calls(runs: Mapping[str, FinishedRun]) -> Iterator[CaseLin
 
 
 def _make_line(
-    case: Case, kinds: str, about: str, silent: tuple[str, ...], runs: Mapping[str, FinishedRun], cells: RowsOfEach
+    case: Case, kinds: str, about: str, silent: tuple[str, ...], runs: Mapping[str, JudgedRun], cells: RowsOfEach
 ) -> CaseLine:
     groups = _group_backends(runs, cells)
     call = format_step(case, case.steps[0])
     return CaseLine(kinds, about, case, call, silent, groups, _number_groups(runs, groups))
 
 
-def _group_backends(runs: Mapping[str, FinishedRun], cells: RowsOfEach) -> list[AlikeBackends]:
+def _group_backends(runs: Mapping[str, JudgedRun], cells: RowsOfEach) -> list[AlikeBackends]:
     """Group backends by what they did with a case: the worst first, the largest group last."""
     groups = group_pairs(
         (_summarize_case(run, rows), (name, rows)) for (name, run), rows in zip(runs.items(), cells, strict=True)
@@ -353,7 +353,7 @@ def _number_groups(names: Iterable[str], groups: Sequence[AlikeBackends]) -> Cel
     return ";".join(distinct), ",".join(str(distinct.index(kinds[name])) for name in names)
 
 
-def _summarize_case(run: FinishedRun, rows: Sequence[RowResult]) -> CaseOutcome:
+def _summarize_case(run: JudgedRun, rows: Sequence[RowResult]) -> CaseOutcome:
     word = worst([result.worst for result in rows if result.worst not in _MUTE] or [result.worst for result in rows])
     if word in _MUTE:
         return CaseOutcome(word, None, ())

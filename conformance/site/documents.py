@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ..meaning.contract import Contract
 from ..model import WEIGHTS, Call, Case, Document, Finding, Meaning, Rule, Spec
 from ..plan.rows import Plan, Row
-from ..report.finished_run import FinishedRun
+from ..report.judged_run import JudgedRun
 from ..report.picture import Picture, draw_reading
 from ..report.render import Site, render_page
 from ..report.wording import format_step, format_want
@@ -63,7 +63,7 @@ class CaseEntry(NamedTuple):
     backends: int
 
 
-def write_document_pages(folder: Path, plan: Plan, runs: Sequence[FinishedRun], site: Site) -> None:
+def write_document_pages(folder: Path, plan: Plan, runs: Sequence[JudgedRun], site: Site) -> None:
     """Write the pages into a folder beside the pages of these runs; pages of documents of before are removed."""
     spec, failing = plan.suite.spec, _count_failing(runs)
     frame = site.frame("../", "Documents")
@@ -151,7 +151,7 @@ def _draw_example(row: Row, contract: Contract, meaning: Meaning) -> Picture | N
     return draw_reading(Call(step.src, step.shapes[0], step.special_zero[0]), contract, meaning)
 
 
-def _count_failing(runs: Sequence[FinishedRun]) -> Failing:
+def _count_failing(runs: Sequence[JudgedRun]) -> Failing:
     return Counter(
         (case, document)
         for run in runs

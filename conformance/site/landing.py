@@ -12,7 +12,7 @@ from ..adapter import bundled_backends, find_bundled
 from ..model import BAD, PASS, Claims
 from ..model.verdicts import LABELS, SEVERITIES
 from ..plan.facets import RUNTIME_SHAPE
-from ..report.finished_run import FinishedRun
+from ..report.judged_run import JudgedRun
 from ..report.summary import DocumentState, describe_documents
 from ..system.groups import group_pairs
 from ..verdict.failure_kinds import FailureKind
@@ -76,7 +76,7 @@ class LandingNumbers(NamedTuple):
 
 
 def collect_libraries(
-    runs: Sequence[FinishedRun], names: Sequence[str], pages: Sequence[str], changes: Mapping[str, str]
+    runs: Sequence[JudgedRun], names: Sequence[str], pages: Sequence[str], changes: Mapping[str, str]
 ) -> list[Library]:
     """Collect the backends by library: those that conform to the first document first, and the worst last."""
     links: Iterable[str | None] = pages or [None] * len(runs)
@@ -87,7 +87,7 @@ def collect_libraries(
     return sorted(libraries, key=lambda each: (*_rank(each.lines[0].documents[0]), each.name))
 
 
-def _library_of(run: FinishedRun) -> str:
+def _library_of(run: JudgedRun) -> str:
     """Return the module of a bundled adapter, one for each library; of another adapter, the name of its backend."""
     bundled = find_bundled(run.backend)
     return bundled.module if bundled else str(run.evidence.header["backend"]["name"])
@@ -98,7 +98,7 @@ def _rank(state: DocumentState) -> tuple[bool, int, float]:
     return not state.tests, -[*LABELS].index(state.label), state.failed / max(state.tests, 1)
 
 
-def _lines(runs: Iterable[tuple[FinishedRun, str, str | None]], changes: Mapping[str, str]) -> tuple[BackendLine, ...]:
+def _lines(runs: Iterable[tuple[JudgedRun, str, str | None]], changes: Mapping[str, str]) -> tuple[BackendLine, ...]:
     """Make the lines of one library. `runs`: each with its name and the link to its report."""
     lines = []
     of_backend = group_pairs((str(each[0].evidence.header["backend"]["name"]), each) for each in runs)
@@ -117,7 +117,7 @@ def _lines(runs: Iterable[tuple[FinishedRun, str, str | None]], changes: Mapping
     return tuple(sorted(lines, key=lambda line: (not line.latest, _rank(line.documents[0]))))
 
 
-def _describe_worst(run: FinishedRun) -> Mapping[str, tuple[int, ...]]:
+def _describe_worst(run: JudgedRun) -> Mapping[str, tuple[int, ...]]:
     """Name what fails in each document, and say how many other kinds do; see `_name_worst`."""
     found: dict[str, Counter[tuple[int, FailureKind]]] = {document: Counter() for document in run.verdict_by_document}
     for kind, cases in run.failures.items():
@@ -142,7 +142,7 @@ def _name_worst(tests: Mapping[tuple[int, FailureKind], int]) -> str:
     return first.title[:1].upper() + first.title[1:] + (f"; {others} more" if others else "")
 
 
-def _answers_special_zero(run: FinishedRun) -> str:
+def _answers_special_zero(run: JudgedRun) -> str:
     """Say what answers special_zero: nothing if no legal call in which a 0 copies a length was answered.
 
     Only on an empty src both readings of a 0 are legal, so these calls show whether the library heeds special_zero. A
@@ -195,19 +195,19 @@ def answer_question(libraries: Iterable[Library]) -> list[str]:
     return sentences
 
 
-def pair_versions(runs: Iterable[tuple[T, FinishedRun]]) -> Iterator[tuple[tuple[T, FinishedRun], ...]]:
+def pair_versions(runs: Iterable[tuple[T, JudgedRun]]) -> Iterator[tuple[tuple[T, JudgedRun], ...]]:
     """Yield each version of a backend together with the one before it, the older first."""
     for versions in group_pairs((str(each[1].evidence.header["backend"]["name"]), each) for each in runs).values():
         yield from pairwise(sorted(versions, key=lambda each: _version(each[1])))
 
 
-def _version(run: FinishedRun) -> list[tuple[bool, int, str]]:
+def _version(run: JudgedRun) -> list[tuple[bool, int, str]]:
     """Return a version as a person orders versions: numbers by their size, before words."""
     parts = re.findall(r"\d+|[A-Za-z]+", str(run.evidence.header["backend"]["version"]))
     return [(part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in parts]
 
 
-def collect_numbers(runs: Sequence[FinishedRun], libraries: Iterable[Library]) -> LandingNumbers:
+def collect_numbers(runs: Sequence[JudgedRun], libraries: Iterable[Library]) -> LandingNumbers:
     """Count the backends, and say when and where all were run."""
     days = sorted(str(run.evidence.header["started"])[:10] for run in runs)
     processors = dict.fromkeys(str(run.evidence.header["environment"].get("processor", "unknown")) for run in runs)

@@ -13,7 +13,7 @@ from ..model.cases import given_keys
 from ..model.types import range_of
 from ..model.verdicts import ERROR, NOT_RUN, SEVERITIES
 from ..plan.rows import Row
-from ..report.finished_run import FinishedRun
+from ..report.judged_run import JudgedRun
 from ..report.render import Site, render_page
 from ..system.files import replace_text
 from ..verdict.blame import severity_of
@@ -59,7 +59,7 @@ def plain_call(row: Row) -> Call | None:
     return Call(step.src, step.shapes[0], step.special_zero[0]) if row.has_listed_type else None
 
 
-def write_playground(path: Path, spec: Spec, site: Site, runs: Sequence[FinishedRun], pages: Sequence[str]) -> None:
+def write_playground(path: Path, spec: Spec, site: Site, runs: Sequence[JudgedRun], pages: Sequence[str]) -> None:
     """Write the page; if a rule has no exact form in JavaScript, the page says so. `pages`: links to the reports."""
     try:
         code, why_none = render_code(spec, "javascript")[1], ""
@@ -115,7 +115,7 @@ def _clause(rule: Rule, document: str) -> dict[str, Any]:
     }
 
 
-def _done(runs: Sequence[FinishedRun], case: str, call: Call, documents: Iterable[str]) -> Iterator[CallRecord]:
+def _done(runs: Sequence[JudgedRun], case: str, call: Call, documents: Iterable[str]) -> Iterator[CallRecord]:
     tests: dict[str, list[list[Outcome | None]]] = {document: [[] for _ in runs] for document in documents}
     for number, run in enumerate(runs):
         for result in run.rows_by_case[case]:

@@ -21,7 +21,7 @@ from ..plan.rows import Plan
 from ..report.also_failing import fill_others, fill_since
 from ..report.diff import compare_runs
 from ..report.diff_report import render_html
-from ..report.finished_run import FinishedRun
+from ..report.judged_run import JudgedRun
 from ..report.render import ASSETS, BEGIN_OF_ASSET, BEGIN_OF_PAGE, Site, list_assets
 from ..report.verify import OtherSuite
 from ..run.ended_process import AFTER_HANGS
@@ -54,7 +54,7 @@ class Publication(NamedTuple):
     files: Mapping[str, bytes]
     replaces: str | None
     """In words; None if the folder is new, or holds the same."""
-    run: FinishedRun
+    run: JudgedRun
     certificate: Certificate | None
     """Without the bytes of its evidence."""
 
@@ -141,7 +141,7 @@ def _describe_replacement(path: Path, evidence: Evidence) -> str | None:
     return f"replaces the run of {before.header['started']}"
 
 
-def _judge(evidence: Evidence, certificate: Certificate | None, plan: Plan, path: Path) -> FinishedRun:
+def _judge(evidence: Evidence, certificate: Certificate | None, plan: Plan, path: Path) -> JudgedRun:
     """Return a run, judged again unless the check of its certificate did so; InvalidEvidence if it is not sound.
 
     A part of a run, and a run of the reference or in our process, are refused too.
@@ -157,7 +157,7 @@ def _judge(evidence: Evidence, certificate: Certificate | None, plan: Plan, path
         raise InvalidEvidence(f"{path}: the backend ran in the suite's own process; run it without --isolation none")
     if is_reference(evidence.header["backend"]["adapter"]):
         raise InvalidEvidence(f"{path}: is a run of the suite's own reference, which is no library; publish a library")
-    return FinishedRun(plan, evidence, certificate.conclusion if certificate else conclude_evidence(plan, evidence))
+    return JudgedRun(plan, evidence, certificate.conclusion if certificate else conclude_evidence(plan, evidence))
 
 
 def _find_uncalled(evidence: Evidence, plan: Plan) -> Iterator[str]:
@@ -176,7 +176,7 @@ def published_folders(reports: Path) -> list[Path]:
 
 def write_pages(
     reports: Path, plan: Plan, trust: Trust, new: Iterable[Publication] = ()
-) -> tuple[list[FinishedRun], list[str], list[dict[str, Any]]]:
+) -> tuple[list[JudgedRun], list[str], list[dict[str, Any]]]:
     """Verify what is published, judge it again, and write every page of the site. `new` was just verified and judged.
 
     Return the runs that the site shows, why other folders are not on it, and the certificates.
@@ -184,8 +184,8 @@ def write_pages(
     published = {each.folder: each for each in new}
     certificates = check_certificates(reports, plan, trust, {at: each.certificate for at, each in published.items()})
     found = list(_read_runs(reports, plan, published, certificates))
-    runs = [(folder, facts) for folder, facts in found if isinstance(facts, FinishedRun)]
-    stale = [(folder, facts) for folder, facts in found if not isinstance(facts, FinishedRun)]
+    runs = [(folder, facts) for folder, facts in found if isinstance(facts, JudgedRun)]
+    stale = [(folder, facts) for folder, facts in found if not isinstance(facts, JudgedRun)]
     for path in () if found else map(reports.joinpath, PARTS):
         path.unlink(missing_ok=True)
     for name, text in list_assets().items():
@@ -209,7 +209,7 @@ def write_pages(
     return finished, [why for _, why in stale], entries
 
 
-def _write_changes(runs: Sequence[tuple[Path, FinishedRun]]) -> Mapping[Path, tuple[str, int, int]]:
+def _write_changes(runs: Sequence[tuple[Path, JudgedRun]]) -> Mapping[Path, tuple[str, int, int]]:
     """Write what changed since the version before into the folder of each version.
 
     Return for each such folder the name of that of the version before, and how many tests are better and worse. Pages
@@ -228,7 +228,7 @@ def _write_changes(runs: Sequence[tuple[Path, FinishedRun]]) -> Mapping[Path, tu
     return changes
 
 
-def _write_others(runs: Sequence[tuple[Path, FinishedRun]], changes: Mapping[Path, tuple[str, int, int]]) -> None:
+def _write_others(runs: Sequence[tuple[Path, JudgedRun]], changes: Mapping[Path, tuple[str, int, int]]) -> None:
     """Write into the page of each run how many of the others fail its failing cases, and what changed."""
     fails = {folder: find_failing_cases(run) for folder, run in runs}
     for folder, _ in runs:
@@ -240,7 +240,7 @@ def _write_others(runs: Sequence[tuple[Path, FinishedRun]], changes: Mapping[Pat
             replace_text(page, after)
 
 
-def find_failing_cases(run: FinishedRun) -> Mapping[str, bool]:
+def find_failing_cases(run: JudgedRun) -> Mapping[str, bool]:
     """Return the cases in which a run has a verdict about the backend, and whether the backend fails them."""
     return {
         case: any(each.failing for each in rows)
@@ -251,7 +251,7 @@ def find_failing_cases(run: FinishedRun) -> Mapping[str, bool]:
 
 def _read_runs(
     reports: Path, plan: Plan, new: Mapping[Path, Publication], certificates: Mapping[Path, Certificate | str]
-) -> Iterator[tuple[Path, FinishedRun | str]]:
+) -> Iterator[tuple[Path, JudgedRun | str]]:
     """Yield each published run, judged again unless it is new or certified, or why it is not on the page."""
     for folder in published_folders(reports):
         if folder in new:

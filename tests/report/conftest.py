@@ -11,7 +11,7 @@ from conformance.evidence.folder import PAGE, RESULTS
 from conformance.evidence.results import read
 from conformance.plan.rows import Plan
 from conformance.report import report_page
-from conformance.report.finished_run import FinishedRun
+from conformance.report.judged_run import JudgedRun
 from conformance.site import compare_page
 from conformance.verdict.conclude import conclude_evidence
 
@@ -34,7 +34,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
                 patch.setattr("conformance.report.write", lambda *_: ())
                 main([*command, "--isolation", "none", "--out", str(out)])
             plan, evidence = bundled_plan(), read(out / RESULTS)
-            run = FinishedRun(plan, evidence, conclude_evidence(plan, evidence))
+            run = JudgedRun(plan, evidence, conclude_evidence(plan, evidence))
             (out / PAGE).write_text(report_page.render(run), encoding="utf-8")
             (out / "compare.html").write_text(compare_page.render([run] * 8), encoding="utf-8")
     return out

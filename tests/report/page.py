@@ -11,7 +11,7 @@ from conformance.adapter import FunctionAdapter
 from conformance.evidence.results import read
 from conformance.model import Array
 from conformance.plan.rows import Plan
-from conformance.report.finished_run import FinishedRun
+from conformance.report.judged_run import JudgedRun
 
 from ..builders import finish_run, plan_as_bundled, rewrite
 
@@ -56,11 +56,11 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
 
 
 @pytest.fixture
-def answers(plan: Plan, tmp_path: Path) -> FinishedRun:
+def answers(plan: Plan, tmp_path: Path) -> JudgedRun:
     return finish_run(plan, AnswersZero(), tmp_path)
 
 
-def run_hostile(plan: Plan, folder: Path) -> FinishedRun:
+def run_hostile(plan: Plan, folder: Path) -> JudgedRun:
     run = finish_run(plan, SpeaksMarkup(), folder)
     rewrite(folder / "results.jsonl", lambda records: records[-1].update(notes=[HOSTILE]))
     return replace(run, evidence=read(folder / "results.jsonl"))

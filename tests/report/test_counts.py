@@ -18,7 +18,7 @@ from conformance.evidence.results import Evidence, pack, read
 from conformance.model.verdicts import COLOURS, Label
 from conformance.plan.rows import Plan, parse_drawn_id
 from conformance.report.diff import compare_runs
-from conformance.report.finished_run import FinishedRun
+from conformance.report.judged_run import JudgedRun
 from conformance.report.table_sections import collect_rules
 from conformance.site.landing import collect_libraries
 from conformance.verdict.conclude import conclude_evidence
@@ -63,7 +63,7 @@ def assert_same(shown: ShownNumbers, expected: Mapping[str, Counter[str]], where
 def check_all(plan: Plan, evidence: Evidence, terminal: str, texts: Mapping[str, str]) -> dict[str, Counter[str]]:
     """Compare what all reports show with what is counted by hand; return the latter."""
     conclusion = conclude_evidence(plan, evidence)
-    run = FinishedRun(plan_of_run(plan, evidence), evidence, conclusion)
+    run = JudgedRun(plan_of_run(plan, evidence), evidence, conclusion)
     expected = count_by_hand(run.plan, evidence)
     whole: Counter[str] = sum(expected.values(), Counter())
     assert set(whole) <= set(COUNTED)
@@ -91,7 +91,7 @@ def check_all(plan: Plan, evidence: Evidence, terminal: str, texts: Mapping[str,
         )  # fmt: skip
         assert sum(map(failing, of_rules)) == failing(counts)
 
-    (library,) = collect_libraries([FinishedRun(plan, evidence, conclusion)], ["it"], (), {})
+    (library,) = collect_libraries([JudgedRun(plan, evidence, conclusion)], ["it"], (), {})
     (line,) = library.lines
     for each in line.documents:
         assert each.counts == expected.get(each.document.id, {})

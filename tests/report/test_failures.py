@@ -18,7 +18,7 @@ from conformance.model.verdicts import SEVERITIES, describe_severity
 from conformance.pytest_plugin.failure_sections import write_failures
 from conformance.report import junit, markdown, report_page
 from conformance.report.failure_section import IN_FULL, FailureGroup, collect_failures
-from conformance.report.finished_run import FailureCounts, FinishedRun
+from conformance.report.judged_run import FailureCounts, JudgedRun
 from conformance.report.values import ShownElements, format_number, show_elements
 from conformance.verdict.cause import Cause
 from conformance.verdict.failure_kinds import group_by_kind, group_failures
@@ -46,13 +46,13 @@ BUNDLED: dict[str, Any] = {"name": "wrong", "version": "1", "adapter": "numpy", 
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> FinishedRun:
+def run(tmp_path_factory: pytest.TempPathFactory) -> JudgedRun:
     folder = tmp_path_factory.mktemp("run")
     return finish_run(plan_as_bundled(folder, CASES), Wrong(), folder / "out", backend=BUNDLED)
 
 
 @pytest.fixture(scope="module")
-def groups(run: FinishedRun) -> list[FailureGroup]:
+def groups(run: JudgedRun) -> list[FailureGroup]:
     return list(collect_failures(run, {}, IN_FULL))
 
 
@@ -60,7 +60,7 @@ def test_failures_that_are_no_tests_say_what_is_counted() -> None:
     assert str(FailureCounts(1, 8)) == "1 test and 8 failures that count for no document"
 
 
-def test_the_worst_comes_first_then_what_breaks_the_text(run: FinishedRun, groups: list[FailureGroup]) -> None:
+def test_the_worst_comes_first_then_what_breaks_the_text(run: JudgedRun, groups: list[FailureGroup]) -> None:
     """In a group small single calls come before large ones, and these before chains."""
     kinds = [group.kind for group in groups if group.kind.severity and group.kind.blame]
     order = [(SEVERITIES.index(kind.severity), list(BLAMES).index(kind.blame)) for kind in kinds]  # type: ignore[arg-type]
@@ -74,7 +74,7 @@ def test_the_worst_comes_first_then_what_breaks_the_text(run: FinishedRun, group
     assert not any(group.failures.outside for group in groups)
 
 
-def test_a_cause_says_all_that_its_tests_do_and_break(run: FinishedRun) -> None:
+def test_a_cause_says_all_that_its_tests_do_and_break(run: JudgedRun) -> None:
     """The worst test of a cause does not speak for all of them."""
     cause = Cause(KnownFault("it", "Does much", "Avoid it.", (), (), None), False)
     conclusion = replace(run.conclusion, causes=dict.fromkeys(run.conclusion.blames, cause))
@@ -94,7 +94,7 @@ def test_a_cause_says_all_that_its_tests_do_and_break(run: FinishedRun) -> None:
 FLAKY = Outcome("crash", message="signal 11 (flaky: not alone in a fresh process; it was the first call)")
 
 
-def test_a_row_that_fails_alone_comes_before_one_that_does_not(run: FinishedRun) -> None:
+def test_a_row_that_fails_alone_comes_before_one_that_does_not(run: JudgedRun) -> None:
     (row, result), (other, _), *_ = group_failures(run.plan, run.evidence, run.conclusion).kinds[0].members
     conclusion = replace(run.conclusion, blames=dict.fromkeys((row.id, other.id), run.conclusion.blames[row.id]))
     for after in (result._replace(outcomes=(FLAKY,)), result._replace(right_alone="row")):
@@ -114,7 +114,7 @@ def test_the_command_says_that_a_failure_takes_the_calls_before(tmp_path: Path) 
 
 
 def test_no_command_is_shown_for_a_row_that_may_go_right_alone(
-    run: FinishedRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    run: JudgedRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     results = tuple(each._replace(outcomes=(FLAKY,)) if each.is_failure else each for each in run.evidence.results)
     evidence, written = replace(run.evidence, results=results), list[str]()
@@ -136,7 +136,7 @@ def test_a_page_shows_the_beginning_of_a_long_case(tmp_path: Path) -> None:
     assert (entry.text or "").endswith("# it\n# and 976 more lines; --verbose shows them")
 
 
-def test_a_drawn_row_and_a_long_shape_come_later(run: FinishedRun) -> None:
+def test_a_drawn_row_and_a_long_shape_come_later(run: JudgedRun) -> None:
     """A case has a name, and `explain` knows it."""
     (row, result), *_ = group_failures(run.plan, run.evidence, run.conclusion).kinds[0].members
     (step,) = row.case.steps
@@ -147,7 +147,7 @@ def test_a_drawn_row_and_a_long_shape_come_later(run: FinishedRun) -> None:
         assert [each.id for each, _ in order] == [row.id, after.id]
 
 
-def test_no_two_kinds_of_failures_read_the_same(run: FinishedRun) -> None:
+def test_no_two_kinds_of_failures_read_the_same(run: JudgedRun) -> None:
     """The documents that forbid a call give the rule different authorities, which no heading shows."""
     kinds = group_failures(run.plan, run.evidence, run.conclusion).kinds
     headings = [(kind.title, kind.about.rpartition(" · ")[0]) for kind in kinds]
@@ -155,7 +155,7 @@ def test_no_two_kinds_of_failures_read_the_same(run: FinishedRun) -> None:
 
 
 def test_only_commands_and_paths_are_wider_than_the_terminal(
-    run: FinishedRun, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    run: JudgedRun, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("conformance.system.terminal.MAX_COLUMNS", 60)
     show(run.plan, run.evidence, run.conclusion, tmp_path, every_row=False)
@@ -167,7 +167,7 @@ def test_only_commands_and_paths_are_wider_than_the_terminal(
     ("every_row", "steps", "more"), [(False, 22, "# and 78 more lines; --verbose shows them"), (True, 100, "")]
 )
 def test_a_long_drawn_case_is_cut_on_the_terminal(
-    run: FinishedRun, tmp_path: Path, capsys: pytest.CaptureFixture[str], every_row: bool, steps: int, more: str
+    run: JudgedRun, tmp_path: Path, capsys: pytest.CaptureFixture[str], every_row: bool, steps: int, more: str
 ) -> None:
     case = "\n".join(["- id: long", "  steps:", *["    - {}"] * 100, ""])
     results = tuple(result._replace(smallest_case=case) for result in run.evidence.results)
@@ -177,14 +177,14 @@ def test_a_long_drawn_case_is_cut_on_the_terminal(
     assert more in first
 
 
-def test_a_title_stands_where_a_case_is_shown(run: FinishedRun, groups: list[FailureGroup]) -> None:
+def test_a_title_stands_where_a_case_is_shown(run: JudgedRun, groups: list[FailureGroup]) -> None:
     card = next(entry for entry in groups[0].full if entry.case.id == "in-a-chain")
     assert card.title.endswith(": the dims go & come back")
     assert re.search("in-a-chain <span class=sub>the dims go &amp; come back</span>", report_page.render(run))
     assert f"\n{'':11}the dims go &amp; come back\n" in junit.render(run)
 
 
-def test_a_card_quotes_the_words_that_the_rules_point_at(run: FinishedRun, groups: list[FailureGroup]) -> None:
+def test_a_card_quotes_the_words_that_the_rules_point_at(run: JudgedRun, groups: list[FailureGroup]) -> None:
     card = groups[0].full[0]
     (broken,) = card.decisive
     assert broken.clauses
@@ -196,7 +196,7 @@ def test_a_card_quotes_the_words_that_the_rules_point_at(run: FinishedRun, group
 
 
 def test_a_card_has_the_command_without_the_suite_and_it_works(
-    run: FinishedRun, groups: list[FailureGroup], capsys: pytest.CaptureFixture[str], tmp_path: Path
+    run: JudgedRun, groups: list[FailureGroup], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     first, second = (card.commands["without the suite"] for card in groups[0].full[:2])
     assert first == f"python3 repeat.py {groups[0].full[0].anchor}", "the script is in the page"
@@ -206,16 +206,14 @@ def test_a_card_has_the_command_without_the_suite_and_it_works(
     compile(capsys.readouterr().out, "repeat.py", "exec")
 
 
-def test_each_card_has_an_address_of_its_own(run: FinishedRun) -> None:
+def test_each_card_has_an_address_of_its_own(run: JudgedRun) -> None:
     html = report_page.render(run)
     anchors = re.findall(r'<details class=entry id="([^"]+)"', html)
     assert len(anchors) == len(set(anchors)) > 2
     assert all(f'href="#{anchor}"' in html for anchor in anchors)
 
 
-def test_the_kinds_that_the_head_leaves_out_are_one_click_away(
-    run: FinishedRun, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_kinds_that_the_head_leaves_out_are_one_click_away(run: JudgedRun, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report_page, "MAX_KINDS_LISTED", 1)
     assert '<a href="#wrong-2">and ' in report_page.render(run)
 
@@ -235,11 +233,11 @@ class Changes(Right):
         return answer
 
 
-def run_of(case: str, folder: Path) -> FinishedRun:
+def run_of(case: str, folder: Path) -> JudgedRun:
     return finish_run(plan_as_bundled(folder, f"about: One.\ncases:\n  - {case}\n"), Changes(), folder / "out")
 
 
-def values_of(run: FinishedRun) -> ShownElements:
+def values_of(run: JudgedRun) -> ShownElements:
     values = show_elements(next(result for result in run.rows if result.row.type == "bf16"))
     assert values is not None
     return values
@@ -302,7 +300,7 @@ def test_kinds_with_one_title_differ_in_the_summary(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_summary_and_junit_name_the_lines_that_a_failure_breaks(run: FinishedRun) -> None:
+def test_summary_and_junit_name_the_lines_that_a_failure_breaks(run: JudgedRun) -> None:
     for text in (markdown.render(run), junit.render(run)):
         broken = {tuple(each) for each in re.findall(r"breaks the text \(([a-z-]+): lines? ([0-9]+)", text)}
         lines = {

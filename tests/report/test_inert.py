@@ -59,7 +59,7 @@ class NameAndTextPose(TextPoses):
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of a suite of four cases, and two finished runs with hostile text in their evidence."""
+    """A folder of a suite of four cases, and two runs with hostile text in their evidence."""
     folder = tmp_path_factory.mktemp("runs")
     plan_as_bundled(folder)
     plan = plan_of(load_suite(folder))

@@ -17,7 +17,7 @@ from conformance.model import Result, Verdict
 from conformance.plan.rows import Plan
 from conformance.report import junit, markdown, report_page
 from conformance.report.embedded import lines_in
-from conformance.report.finished_run import FinishedRun
+from conformance.report.judged_run import JudgedRun
 
 from ..builders import Right, finish_run, plan_as_bundled
 from .page import AnswersZero, Page, answers, plan, run_hostile
@@ -37,7 +37,7 @@ def rows_in(html: str) -> list[str]:
     return found
 
 
-def element_of(run: FinishedRun, row: str) -> ElementTree.Element:
+def element_of(run: JudgedRun, row: str) -> ElementTree.Element:
     """The element of a row in junit.xml."""
     cases = ElementTree.fromstring(junit.render(run)).iter("testcase")
     return next(case for case in cases if case.get("name") == row)
@@ -100,7 +100,7 @@ def test_a_row_missing_in_the_evidence_shows_as_not_run(plan: Plan, tmp_path: Pa
     assert "1 not run" in markdown.render(run)
 
 
-def test_a_failure_in_one_document_is_shown_for_that_document(answers: FinishedRun) -> None:
+def test_a_failure_in_one_document_is_shown_for_that_document(answers: JudgedRun) -> None:
     text = Page(report_page.render(answers)).text
     rule = text[text.index("with a test that fails") : text.index("Rules with tests that pass")]
     assert "static-graph-v0.9 (line 40, as we read it), static-spec-v0.9 (line 22, as we read it): ✗ 3" in rule
@@ -136,7 +136,7 @@ def test_hostile_text_is_inert_on_the_page(plan: Plan, tmp_path: Path) -> None:
     assert "<img src=x onerror=alert(1)>" in found.text, "it is shown, as text"
 
 
-def test_junit_parses_and_its_counts_match(answers: FinishedRun) -> None:
+def test_junit_parses_and_its_counts_match(answers: JudgedRun) -> None:
     root = ElementTree.fromstring(junit.render(answers))
     expected = Counter(verdict_of(result.verdicts.values()) for result in answers.evidence.results)
     for suite in root:

@@ -22,7 +22,7 @@ from conformance.model.verdicts import LABELS
 from conformance.plan.rows import Plan, plan_of
 from conformance.plan.select import parse_selection
 from conformance.report import badge, junit, markdown, report_page
-from conformance.report.finished_run import FinishedRun
+from conformance.report.judged_run import JudgedRun
 from conformance.verdict.conclude import conclude, conclude_evidence
 
 from ..builders import Command, Wrong, finish_run, plan_as_bundled, table_of
@@ -32,7 +32,7 @@ from .verified import FOR_TURNS
 __all__ = ["answers", "plan"]
 
 
-def test_the_page_loads_nothing_and_runs_nothing_inline(answers: FinishedRun) -> None:
+def test_the_page_loads_nothing_and_runs_nothing_inline(answers: JudgedRun) -> None:
     found = Page(report_page.render(answers))
     newer = (page.page for document in answers.plan.suite.spec.documents.values() for page in document.newer)
     outside = {"results.jsonl", *newer}
@@ -52,7 +52,7 @@ def test_the_page_loads_nothing_and_runs_nothing_inline(answers: FinishedRun) ->
     assert found.tags["th"] == len([1 for tag, name, _ in found.attributes if (tag, name) == ("th", "scope")])
 
 
-def test_the_content_policy_names_the_style_and_the_script(answers: FinishedRun) -> None:
+def test_the_content_policy_names_the_style_and_the_script(answers: JudgedRun) -> None:
     found = Page(report_page.render(answers))
     policy = next(value for _, name, value in found.attributes if name == "content" and "default-src" in value)
     assert policy.startswith("default-src 'none';")
@@ -71,7 +71,7 @@ def test_the_details_of_a_run_are_words_and_numbers(reporting: Command) -> None:
     assert not re.search(r"<td>[\[{]", details)
 
 
-def test_a_badge_is_inert_and_names_documents_and_verdicts(answers: FinishedRun, plan: Plan, tmp_path: Path) -> None:
+def test_a_badge_is_inert_and_names_documents_and_verdicts(answers: JudgedRun, plan: Plan, tmp_path: Path) -> None:
     svg = badge.render_svg(answers)
     label = ElementTree.fromstring(svg).get("aria-label", "")
     assert ": does not conform to " in label
@@ -85,7 +85,7 @@ def test_a_badge_is_inert_and_names_documents_and_verdicts(answers: FinishedRun,
     assert not any(character in svg for character in "\u202e\x1b\x00")
 
 
-def test_the_command_repeats_the_row_that_failed(answers: FinishedRun) -> None:
+def test_the_command_repeats_the_row_that_failed(answers: JudgedRun) -> None:
     failing = next(line for line in Page(report_page.render(answers)).text.splitlines() if "conformance run '" in line)
     words = shlex.split(failing[failing.index("conformance run") :])
     assert words[2] == "my adapter.py:It"
@@ -93,9 +93,9 @@ def test_the_command_repeats_the_row_that_failed(answers: FinishedRun) -> None:
     assert chosen == ["zero-beside-infer[StaticReshape-f32]"]
 
 
-def test_no_verdict_holds_if_a_planted_backend_escapes(answers: FinishedRun) -> None:
+def test_no_verdict_holds_if_a_planted_backend_escapes(answers: JudgedRun) -> None:
     evidence = replace(answers.evidence, footer={**answers.evidence.footer, "planted": {}})
-    lying = FinishedRun(answers.plan, evidence, conclude_evidence(answers.plan, evidence))
+    lying = JudgedRun(answers.plan, evidence, conclude_evidence(answers.plan, evidence))
     assert lying.conclusion.exit_code == 5
     html, summary = (each.render(lying) for each in (report_page, markdown))
     assert "✓ conforms" not in html + summary
@@ -116,7 +116,7 @@ def test_a_waiver_is_shown_with_its_reason_and_its_rows(plan: Plan, tmp_path: Pa
     assert "img" not in found.tags
 
 
-def test_every_report_is_written_beside_the_results(answers: FinishedRun, tmp_path: Path) -> None:
+def test_every_report_is_written_beside_the_results(answers: JudgedRun, tmp_path: Path) -> None:
     report.write(tmp_path, answers.plan, answers.evidence, answers.conclusion)
     texts = {name: (tmp_path / name).read_text(encoding="utf-8") for name in REPORTS}
     assert texts == report.render_reports(answers.plan, answers.evidence, answers.conclusion)
@@ -142,7 +142,7 @@ def test_ten_thousand_rows_stay_within_the_budgets() -> None:
     for results, writer in ((right, report_page), (wrong, markdown), (distinct, report_page)):
         conclusion = conclude(plan, {result.row: result for result in results}, AnswersZero().claims, Target())
         evidence = Evidence(header, tuple(results), {"seconds": 1.0})
-        texts.append(writer.render(FinishedRun(plan, evidence, conclusion)))
+        texts.append(writer.render(JudgedRun(plan, evidence, conclusion)))
     seconds = time.process_time() - began
     scale = 10_000 / len(plan.rows)
     assert len(texts[0].encode()) * scale < 3_000_000
@@ -152,7 +152,7 @@ def test_ten_thousand_rows_stay_within_the_budgets() -> None:
     assert seconds * scale < 10, "two pages and a summary, on a slow machine"
 
 
-def test_junit_is_what_ci_services_read(answers: FinishedRun, plan: Plan, tmp_path: Path) -> None:
+def test_junit_is_what_ci_services_read(answers: JudgedRun, plan: Plan, tmp_path: Path) -> None:
     xmlschema = pytest.importorskip("xmlschema", reason="xmlschema is not installed: pip install xmlschema")
     schema = xmlschema.XMLSchema(str(Path(__file__).with_name("junit.xsd")))
     schema.validate(junit.render(answers))
@@ -184,18 +184,18 @@ def test_a_badge_of_any_label_is_narrow() -> None:
         assert [text.text for text in svg.findall(".//{*}text")] == ["reshape", label]
 
 
-def test_a_badge_is_green_for_a_run_that_shows_everything_only(answers: FinishedRun) -> None:
+def test_a_badge_is_green_for_a_run_that_shows_everything_only(answers: JudgedRun) -> None:
     plan, evidence, conclusion = answers.plan, answers.evidence, answers.conclusion
     well = tuple(replace(s, name="conforms", counts={"pass": 3}, not_claimed=()) for s in conclusion.standings)
     shown = replace(conclusion, standings=well, sentences=tuple({s.document: "x" for s in well}), exit_code=0)
     documents = len(plan.suite.spec.documents)
-    label, message = badge.summarize(FinishedRun(plan, evidence, shown))
+    label, message = badge.summarize(JudgedRun(plan, evidence, shown))
     assert (label, message) == ("conforms", f"conforms to all of the {documents} documents")
-    assert badge.summarize(FinishedRun(plan, evidence, replace(shown, exit_code=6)))[0] == "waiver overdue"
-    lying = badge.summarize(FinishedRun(plan, evidence, replace(shown, exit_code=5)))
+    assert badge.summarize(JudgedRun(plan, evidence, replace(shown, exit_code=6)))[0] == "waiver overdue"
+    lying = badge.summarize(JudgedRun(plan, evidence, replace(shown, exit_code=5)))
     assert lying == ("nothing shown", "no verdict holds")
     part = {**evidence.header, "target": {**evidence.header["target"], "select": "x"}}
-    assert "part of the suite" in badge.summarize(FinishedRun(plan, replace(evidence, header=part), shown))[1]
+    assert "part of the suite" in badge.summarize(JudgedRun(plan, replace(evidence, header=part), shown))[1]
 
 
 def test_rows_that_were_not_chosen_are_counted_and_not_listed(plan: Plan, tmp_path: Path) -> None:
@@ -234,14 +234,14 @@ def test_some_failures_are_told_in_full_the_rest_in_a_line() -> None:
     header = header_of(plan.suite, AnswersZero().identity, claims, Target(), "reference")
     evidence = Evidence(header, results, {"seconds": 1.0, "digest": "0"})
     conclusion = conclude(plan, {r.row: r for r in results}, claims, Target())
-    html = report_page.render(FinishedRun(plan, evidence, conclusion))
+    html = report_page.render(JudgedRun(plan, evidence, conclusion))
     failing = {row.case.id for row in rows}
     full = html.count("<details class=entry")
     assert full == html.count("<svg class=pic") <= 60
     assert html.count("<tbody data-block") == len(failing) - full
 
 
-def test_the_picture_says_what_becomes_of_each_entry(answers: FinishedRun) -> None:
+def test_the_picture_says_what_becomes_of_each_entry(answers: JudgedRun) -> None:
     html = report_page.render(answers)
     label = re.search(r'<svg class=pic[^>]*aria-label="([^"]*)"', html)
     assert label is not None

@@ -9,13 +9,13 @@ import pytest
 from conformance.evidence.results import read
 from conformance.model import Outcome, Result
 from conformance.plan.rows import Plan, parse_drawn_id
-from conformance.report.finished_run import FinishedRun
+from conformance.report.judged_run import JudgedRun
 from conformance.report.table_sections import collect_rules
 from conformance.site.compare_page import differs, name_runs, one_fails, render
 
 from ..builders import Command, OnlyStatic, Right, Wrong, finish_run
 
-Runs = list[FinishedRun]
+Runs = list[JudgedRun]
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from conformance.model import Array, Identity, KnownFault
 from conformance.model.verdicts import SEVERITIES, Severity
 from conformance.plan.rows import Plan, plan_of
 from conformance.report import report_page
-from conformance.report.finished_run import FinishedRun
+from conformance.report.judged_run import JudgedRun
 from conformance.report.summary import describe_documents
 from conformance.site.compare_page import name_runs, render
 from conformance.site.landing import _name_worst, answer_question, collect_libraries, collect_numbers
@@ -36,13 +36,13 @@ class RightLater(Right):
 
 
 @pytest.fixture(scope="module")
-def runs(plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> list[FinishedRun]:
+def runs(plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> list[JudgedRun]:
     folder = tmp_path_factory.mktemp("runs")
     backends = (Wrong(), WrongBefore(), RightLater(), Right())
     return [finish_run(plan, each, folder / f"{number}") for number, each in enumerate(backends)]
 
 
-def test_what_conforms_comes_first_and_versions_together(runs: list[FinishedRun]) -> None:
+def test_what_conforms_comes_first_and_versions_together(runs: list[JudgedRun]) -> None:
     libraries = collect_libraries(runs, name_runs(runs), (), {})
     assert [library.name for library in libraries] == ["right", "wrong"]
     assert [line.name for line in libraries[0].lines] == ["right 1.10", "right 1", "right 0.9"]
@@ -101,10 +101,10 @@ def test_who_answers_special_zero(tmp_path: Path) -> None:
     )
 
 
-def test_backends_of_one_library_are_together(runs: list[FinishedRun]) -> None:
+def test_backends_of_one_library_are_together(runs: list[JudgedRun]) -> None:
     """Evidence of two bundled adapters of one module, one on a device too: the newest of each, then the older ones."""
 
-    def made_by(run: FinishedRun, name: str, adapter: str | None = None) -> FinishedRun:
+    def made_by(run: JudgedRun, name: str, adapter: str | None = None) -> JudgedRun:
         backend = {**run.evidence.header["backend"], "name": name, "adapter": adapter or name}
         return replace(run, evidence=replace(run.evidence, header={**run.evidence.header, "backend": backend}))
 
@@ -117,7 +117,7 @@ def test_backends_of_one_library_are_together(runs: list[FinishedRun]) -> None:
     )
 
 
-def test_a_cell_counts_the_tests_that_fail(runs: list[FinishedRun]) -> None:
+def test_a_cell_counts_the_tests_that_fail(runs: list[JudgedRun]) -> None:
     line = collect_libraries(runs, name_runs(runs), (), {})[1].lines[0]
     standings = [each for each in runs[0].standings if each.document == "static-oneapi"]
     cell = next(each for each in line.documents if each.document.id == "static-oneapi")
@@ -152,7 +152,7 @@ def test_all_that_an_adapter_answers_is_named(plan: Plan, tmp_path: Path) -> Non
     assert all("special_zero and -1 answered by the adapter" in limits for limits in run.conclusion.limits.values())
 
 
-def test_cells_lead_to_the_document_and_the_case_in_the_report(runs: list[FinishedRun], plan: Plan) -> None:
+def test_cells_lead_to_the_document_and_the_case_in_the_report(runs: list[JudgedRun], plan: Plan) -> None:
     pages = [f"folder-{number}/report.html" for number in range(len(runs))]
     page = render(runs, pages)
     for link in pages:
@@ -163,14 +163,14 @@ def test_cells_lead_to_the_document_and_the_case_in_the_report(runs: list[Finish
     assert links == set(pages)
 
 
-Open = Callable[[list[FinishedRun]], Any]
+Open = Callable[[list[JudgedRun]], Any]
 
 
 @pytest.fixture
 def opened(chromium: Any, tmp_path: Path) -> Iterator[Open]:
     pages = []
 
-    def open_(runs: list[FinishedRun]) -> Any:
+    def open_(runs: list[JudgedRun]) -> Any:
         (tmp_path / "index.html").write_text(render(runs), encoding="utf-8")
         pages.append(chromium.new_page(viewport={"width": 1200, "height": 900}))
         pages[-1].goto((tmp_path / "index.html").as_uri())
@@ -182,7 +182,7 @@ def opened(chromium: Any, tmp_path: Path) -> Iterator[Open]:
 
 
 @pytest.fixture
-def page(opened: Open, runs: list[FinishedRun]) -> Any:
+def page(opened: Open, runs: list[JudgedRun]) -> Any:
     return opened(runs)
 
 
@@ -281,7 +281,7 @@ def test_search_finds_a_library_by_its_other_name(opened: Open, plan: Plan, tmp_
 
 
 @pytest.mark.slow
-def test_all_of_a_line_is_of_the_chosen_document(page: Any, runs: list[FinishedRun]) -> None:
+def test_all_of_a_line_is_of_the_chosen_document(page: Any, runs: list[JudgedRun]) -> None:
     of_wrong = collect_libraries(runs, name_runs(runs), (), {})[1].lines[0]
     for at in (1, 0):
         page.select_option("[name=document]", str(at))
@@ -294,7 +294,7 @@ def test_all_of_a_line_is_of_the_chosen_document(page: Any, runs: list[FinishedR
 
 
 @pytest.mark.slow
-def test_a_phone_shows_the_numbers_that_are_not_0(page: Any, runs: list[FinishedRun]) -> None:
+def test_a_phone_shows_the_numbers_that_are_not_0(page: Any, runs: list[JudgedRun]) -> None:
     page.set_viewport_size({"width": 390, "height": 800})
     wrong = collect_libraries(runs, name_runs(runs), (), {})[1].lines[0].documents[0]
     shown = """row => [...row.cells].filter(e => e.dataset.d && e.offsetParent)
@@ -335,7 +335,7 @@ def test_the_head_says_who_ran_it_when_and_on_what(command: Command) -> None:
     command.run("reference", "--tester", "A. Name, Example Ltd").expect(0)
     evidence = read(command.out / "results.jsonl")
     plan = plan_of(load_suite(command.folder))
-    html = report_page.render(FinishedRun(plan, evidence, conclude_evidence(plan, evidence)))
+    html = report_page.render(JudgedRun(plan, evidence, conclude_evidence(plan, evidence)))
     text = " ".join(Page(html).text.split())
     assert "Tested by A. Name, Example Ltd (not signed)".replace(" ", "") in text.replace(" ", "")
     assert evidence.header["started"][:10] in text

@@ -226,14 +226,14 @@ def size_of_the_page() -> Measured:
 def filter_of_the_comparison() -> Measured:
     """All lines of a page of 24 backends shown again after a filter: what its main thread takes, to the next frame."""
     from conformance.evidence.results import read
-    from conformance.report.finished_run import FinishedRun
+    from conformance.report.judged_run import JudgedRun
     from conformance.site.compare_page import render
     from conformance.verdict.conclude import conclude_evidence
 
-    def run_and_load(backend: str, folder: Path) -> FinishedRun:
+    def run_and_load(backend: str, folder: Path) -> JudgedRun:
         once(command("run", backend, "--isolation", "none", "--out", folder))
         evidence = read(folder / "results.jsonl")
-        return FinishedRun(plan(), evidence, conclude_evidence(plan(), evidence))
+        return JudgedRun(plan(), evidence, conclude_evidence(plan(), evidence))
 
     sync_api = import_module("playwright.sync_api")  # not among what the suite wants
     with tempfile.TemporaryDirectory() as name, sync_api.sync_playwright() as playwright:

@@ -1,4 +1,4 @@
-"""A finished run: its plan, evidence and conclusion, with its rows by case, rule and failure."""
+"""A run and what is concluded of it: its rows by case, rule and failure. Every report is made from one."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class FailureCounts(NamedTuple):
 
 
 @dataclass(frozen=True)
-class FinishedRun:
-    """A run that every report is made from."""
+class JudgedRun:
+    """A run with what is concluded of it; the run may have been interrupted."""
 
     plan: Plan
     evidence: Evidence
@@ -204,7 +204,7 @@ class FinishedRun:
         return FailureCounts(tests, sum(len(result.failing) for result in rows) - tests)
 
     @cached_property
-    def with_drawn(self) -> FinishedRun:
+    def with_drawn(self) -> JudgedRun:
         """This run with the drawn rows of its evidence in its plan."""
         plan = plan_of_run(self.plan, self.evidence)
         return self if plan is self.plan else replace(self, plan=plan)
