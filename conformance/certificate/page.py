@@ -20,7 +20,7 @@ from .signature import SIGNERS, is_signed, signature_of
 from .statement import CHALLENGE, COMMITMENT, EXTENSION, LEVELS, Record, RecordFile, suite_of, time_of
 
 PAGE, BADGE = CERTIFICATE, "certificate.svg"
-WORDS: Mapping[str, str] = {
+RESULTS_IN_WORDS: Mapping[str, str] = {
     "PASSED": "conforms", "WARNED": "conforms, with waived failures", "FAILED": "not shown to conform",
 }  # fmt: skip
 """What a result of a statement says."""
@@ -38,7 +38,7 @@ def describe_result(predicate: Record) -> tuple[str, str]:
     shown = group_tests((*predicate["passedTests"], *predicate["warnedTests"]))
     failed = group_tests(predicate["failedTests"])
     if result != "FAILED" or not shown or not failed:
-        return WORDS[result], result
+        return RESULTS_IN_WORDS[result], result
     waived, part = ", with waived failures," * bool(predicate["warnedTests"]), " in part" * bool(failed.keys() & shown)
     others = len(failed.keys() - shown)
     rest = f"; not to {others} other{'s' * (others > 1)}" if others else ""

@@ -286,16 +286,16 @@ def step_of(type_: str, calls: Sequence[DrawnCall], **more: Any) -> Step:
 
 MAX_FAR_ELEMENTS = 40
 """Each element of the layout `far` takes 128 KiB of memory."""
-WORDS = 61
-"""Words of a list of bit patterns: a prime, so that a list and a dimension seldom end together."""
+MAX_BIT_PATTERNS = 61
+"""Bit patterns in a list: a prime, so that a list and a dimension seldom end together."""
 
 
 def _bits(draw: SeededDraws, type_: str, volume: int) -> str | None:
     """Draw bit patterns: of any numbers, and some of them, or all, the special ones of the type."""
     if type_ == "bool":
         return None
-    words, digits, most = EDGES[type_], 2 * WIDTH[type_], min(volume, WORDS)
-    start, apart = draw.number(0, 1 << 32), draw.choice((1, 2, 5, WORDS))
+    words, digits, most = EDGES[type_], 2 * WIDTH[type_], min(volume, MAX_BIT_PATTERNS)
+    start, apart = draw.number(0, 1 << 32), draw.choice((1, 2, 5, MAX_BIT_PATTERNS))
     ends = (0, most - 1) if sometimes(draw, 1, 5) else ()  # equal ends, as a weak digest of the elements has them
     number = hashlib.shake_128(str(start).encode()).hexdigest(digits * most // 2)  # one decision, not a hundred
     drawn = [number[digits * k : digits * (k + 1)] for k in range(most)]

@@ -16,7 +16,7 @@ from ..model import Case, Place
 from ..model.types import WIDTH
 from ..plan.contents import default_words, edge_patterns
 from ..plan.memory import strides_of, volume_of
-from .calls import WORDS, DrawnCall, guess_answer, step_of
+from .calls import MAX_BIT_PATTERNS, DrawnCall, guess_answer, step_of
 from .factors import Factors, Values, factors_of_call
 
 COMBINATIONS_FILE = "combinations.txt"
@@ -164,12 +164,12 @@ def _content(type_: str, content: str, volume: int, number: int) -> str | None:
     """Return bit patterns, repeated over and over; None for the default elements."""
     if content == "scrambled" or not volume:
         return None
-    usual, edges = default_words(type_, 977 * number, WORDS).tolist(), edge_patterns(type_, number)
+    usual, edges = default_words(type_, 977 * number, MAX_BIT_PATTERNS).tolist(), edge_patterns(type_, number)
     words = {
         "constant": usual[:1],
         "zeros": [0],
         "sorted": sorted(usual),
-        "small": [*range(WORDS)],
+        "small": [*range(MAX_BIT_PATTERNS)],
         "runs": [word for word in usual[:13] for _ in range(7)],
         "one-special": [edges[0], *usual[1:]],
         "all-special": edges,

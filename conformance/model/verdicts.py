@@ -83,15 +83,17 @@ def fails(verdicts: Iterable[str]) -> bool:
     return not BAD.isdisjoint(verdicts)
 
 
-# ── words about a document ────────────────────────────────────────────────────────────────────────
+# ── standings of a document ───────────────────────────────────────────────────────────────────────
 
 StandingName = Literal["conforms", "does not conform", "incomplete", "nothing shown", "not claimed"]
-WORDS: tuple[StandingName, ...] = ("does not conform", "incomplete", "nothing shown", "conforms", "not claimed")
+STANDING_NAMES: tuple[StandingName, ...] = (
+    "does not conform", "incomplete", "nothing shown", "conforms", "not claimed",
+)  # fmt: skip
 """What a run says of a document and a type, the word that decides first."""
 MARKS: dict[str, str] = {verdict: entry.mark for verdict, entry in APPEARANCES.items()} | {
     "conforms": "✓", "does not conform": "✗", "incomplete": "□", "nothing shown": "□",
 }  # fmt: skip
-"""The mark of each verdict and of each word about a document."""
+"""The mark of each verdict and of each standing of a document."""
 COLOURS: dict[str, str] = {verdict: entry.colour for verdict, entry in APPEARANCES.items()} | {
     "conforms": "pass", "does not conform": "fail", "incomplete": "warn", "nothing shown": "warn",
 }  # fmt: skip

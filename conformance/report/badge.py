@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from html import escape
 
-from ..model.verdicts import LABELS, WAIVED, WORDS, Label
+from ..model.verdicts import LABELS, STANDING_NAMES, WAIVED, Label
 from ..system.exit_codes import VOIDS_VERDICTS
 from ..system.groups import group_pairs
 from ..system.text import name_first
@@ -28,7 +28,7 @@ def summarize(run: JudgedRun) -> tuple[Label, str]:
     if run.conclusion.exit_code in VOIDS_VERDICTS:
         return "nothing shown", "no verdict holds"
     by_word = group_pairs((word, document) for document, (word, _) in run.verdict_by_document.items())
-    claimed = {word: by_word[word] for word in WORDS if word in by_word and word != "not claimed"}
+    claimed = {word: by_word[word] for word in STANDING_NAMES if word in by_word and word != "not claimed"}
     if not claimed:
         return "not claimed", "no document claimed"
     parts = [_part(word, documents, len(run.verdict_by_document)) for word, documents in claimed.items()]

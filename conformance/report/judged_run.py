@@ -13,7 +13,7 @@ from ..evidence.drawn import plan_of_run
 from ..evidence.results import Evidence, Target
 from ..meaning.contract import Contract, contracts
 from ..model import BAD, NOT_CLAIMED, NOT_RUN, Claims, Verdict
-from ..model.verdicts import WORDS, Label, count_failed
+from ..model.verdicts import STANDING_NAMES, Label, count_failed
 from ..plan.rows import Plan, Row, parse_drawn_id
 from ..system.exit_codes import VOIDS_VERDICTS
 from ..system.groups import group_pairs
@@ -164,14 +164,14 @@ class JudgedRun:
 
     @cached_property
     def verdict_by_document(self) -> Mapping[str, tuple[str, str]]:
-        """Each document → the word for it, and its sentence."""
+        """Each document → the name of its worst standing, and its sentence."""
         words = group_pairs((standing.document, standing.name) for standing in self.standings)
         sentences = dict(zip(words, self.conclusion.sentences, strict=True))
         doubt = "not to be relied on: " if self.conclusion.exit_code in VOIDS_VERDICTS else ""
         verdicts: dict[str, tuple[str, str]] = {}
         for name, document in self.plan.suite.spec.documents.items():
             if name in words:
-                verdicts[name] = min(words[name], key=WORDS.index), doubt + sentences[name]
+                verdicts[name] = min(words[name], key=STANDING_NAMES.index), doubt + sentences[name]
             elif self.claims.has_operation(document.operation):
                 verdicts[name] = NOT_RUN, f"{name}: not in the target of this run"
             else:

@@ -11,7 +11,7 @@ from typing import Any
 from ..certificate.check import Certificate, Trust, check_certificate
 from ..certificate.page import (
     PAGE,
-    WORDS,
+    RESULTS_IN_WORDS,
     describe_people,
     describe_result,
     group_tests,
@@ -105,7 +105,7 @@ def _list_facts(entry: Mapping[str, Any], certificate: Certificate) -> dict[str,
 
 def _list_results(certificate: Certificate) -> Mapping[str, Sequence[tuple[str, Sequence[str]]]]:
     """Return for each document the words of a certificate, and the types of each."""
-    said = {word: group_tests(certificate.statement.predicate[f"{word.lower()}Tests"]) for word in WORDS}
+    said = {word: group_tests(certificate.statement.predicate[f"{word.lower()}Tests"]) for word in RESULTS_IN_WORDS}
     return group_pairs((document, (word, types)) for word, by in said.items() for document, types in by.items())
 
 

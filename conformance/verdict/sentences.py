@@ -9,7 +9,7 @@ from importlib import import_module
 
 from ..evidence.results import Target
 from ..model import BAD, BLAMES, ERROR, NOT_RUN, PASS, RIGHT, WAIVED, Claims, Result, Suite
-from ..model.verdicts import WORDS, describe_severity
+from ..model.verdicts import STANDING_NAMES, describe_severity
 from ..plan.quick import QUICK, quick_rows
 from ..plan.rows import Row
 from ..run.row import REPEAT_SECONDS, lacks_calls
@@ -52,7 +52,7 @@ def write_verdict(document: str, group: Sequence[Standing], target: Target) -> s
     """Write the verdict on a document, with which its sentence begins."""
     by_word = group_pairs((standing.name, standing) for standing in group)
     parts = []
-    for word in WORDS:
+    for word in STANDING_NAMES:
         types = [standing.type for standing in by_word.get(word, ())]
         if not types or word == "not claimed":
             continue

@@ -156,7 +156,7 @@ def _standing(
             unclaimed_counts[verdict] += number
             not_claimed.update(dict.fromkeys(sorted(claims.find_unclaimed(row.facets))))
     unshown = tuple(rule for rule, passed in shown.items() if not passed)
-    word = _word(counts, unclaimed_counts, unshown, plan.select is None)
+    word = _standing_name(counts, unclaimed_counts, unshown, plan.select is None)
     blames, severities = Counter(each.blame for each in blamed), Counter(each.severity for each in blamed)
     return Standing(
         document, plan.suite.spec.documents[document].operation, type_, word, dict(counts), dict(unclaimed_counts),
@@ -166,7 +166,7 @@ def _standing(
     )  # fmt: skip
 
 
-def _word(
+def _standing_name(
     counts: Mapping[Verdict, int], unclaimed_counts: Mapping[Verdict, int], unshown: tuple[str, ...], whole: bool
 ) -> StandingName:
     if counts.get(FAIL) or unclaimed_counts.get(FAIL):
