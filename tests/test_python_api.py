@@ -126,7 +126,7 @@ def test_bad_arguments_are_value_errors(function: Any, arguments: dict[str, Any]
         function(**arguments)
 
 
-class Mute(ValueError):
+class Unprintable(ValueError):
     """A rejection without words."""
 
     def __str__(self) -> str:
@@ -147,7 +147,7 @@ WRONG: list[tuple[Any, Any, tuple[int, ...], str]] = [
     (-X, X, (2, 3), "sign"),
     (X, X, (7,), "answered f32[2, 3], though the call breaks same-volume"),
     (ValueError("no"), X, (6,), "rejected at run: no"),
-    (Mute(), X, (6,), "rejected at run: (Mute, which cannot be written: ValueError)"),
+    (Unprintable(), X, (6,), "rejected at run: (Unprintable, which cannot be written: ValueError)"),
 ]
 
 
