@@ -29,7 +29,7 @@ from .meaning.contract import Contract, contracts
 from .model import BAD, Call, Malformed, Outcome, Rejected, Spec, Unsupported
 from .model.types import WIDTH, name_of
 from .plan.memory import TensorSpec
-from .run.call import ARRAYS, big_endian_error, exception_outcome, message_text
+from .run.call import ARRAYS, find_big_endian_error, make_exception_outcome, read_message
 from .run.diagnose import ExpectedAnswer
 from .run.judge import judge
 from .runner.run_suite import run_suite
@@ -129,7 +129,7 @@ def check(
         if type(answer) in (TypeError, AssertionError):
             how = "if your library rejects the call by it, give conformance.Rejected('run', str(error))"
             raise Stop(f"the answer is {answer!r:.60}, by which bugs speak too; {how}")
-        if isinstance(answer, ARRAYS) and (error := big_endian_error(answer.dtype)):
+        if isinstance(answer, ARRAYS) and (error := find_big_endian_error(answer.dtype)):
             raise Stop(f"the answer is {error}")
         spec, compiled = _contracts()
         call = Call(given.shape, read_entries("shape", _text("shape", shape)), _flag("special_zero", special_zero))
@@ -137,9 +137,9 @@ def check(
     if answer is None:
         raise WrongAnswer(format_call(*call[:3]), dict.fromkeys(documents, "the answer is None; is a return missing?"))
     if isinstance(answer, MemoryError | Rejected):
-        outcome = exception_outcome(answer)
+        outcome = make_exception_outcome(answer)
     elif isinstance(answer, BaseException):
-        outcome = Outcome("rejected", stage="run", message=message_text(as_text(answer)))
+        outcome = Outcome("rejected", stage="run", message=read_message(as_text(answer)))
     else:
         array = _array(answer)
         outcome = Outcome("tensor", name_of(array.dtype), array.shape, array.tobytes())

@@ -47,11 +47,11 @@ def install() -> None:
     _remember(plan_rows, "plan_of", _identify, lambda plan, suite: replace(plan, suite=suite))
     _free_steps_of_large_plans(plan_rows.plan_of)
     _remember(cause, "load_faults", lambda: ())
-    _remember(nonce, "nonce_cases", lambda suite, compiled, nonce: (*_identify(suite), nonce))
+    _remember(nonce, "draw_nonce_cases", lambda suite, compiled, nonce: (*_identify(suite), nonce))
     _remember(playground, "render_code", lambda spec, language: (id(spec), language))
     _remember(planted_backends, "_run_planted_backend", _key_of_planted)
     _remember(sweep, "_sweep_planted_backend", lambda r, name: (name, r.ways[:1], r.suite, r.digest))
-    _remember(mutants, "reference_mutants", lambda: ())
+    _remember(mutants, "list_mutants", lambda: ())
     from conformance.cli import check  # now that what it imports by name is in place
 
     _remember(check, "_check_cases", lambda spec, *given: None if any(given) else (id(spec), *_key_of_bundled()))

@@ -19,12 +19,12 @@ import numpy as np
 
 from conformance.draw.calls import DrawnCall
 from conformance.draw.combinations import COMBINATIONS_FILE, Combination, read_combinations
-from conformance.draw.factors import CombinationCodes, Design, Factors, Meetings, factors_of_call
+from conformance.draw.factors import CombinationCodes, Design, Factors, Meetings, find_factors
 from conformance.load.cases import load_suite
 from conformance.load.folders import cases_folder
-from conformance.meaning.contract import Contract, contracts, documents_by_contract
+from conformance.meaning.contract import Contract, contracts, group_documents
 from conformance.meaning.domain import Lengths
-from conformance.selfcheck.meetings import calls_of_cases, common_kind
+from conformance.selfcheck.meetings import find_common_kind, list_calls_of_cases
 
 PAIRS = 120_000
 """Pairs of src and dst to draw for the kinds of calls."""
@@ -149,14 +149,14 @@ def draw_calls(
 ) -> dict[str, dict[Core, list[DrawnCall]]]:
     """Draw legal and illegal calls by the values of their factors, some of each, beside those that are known."""
     found: dict[str, dict[Core, list[DrawnCall]]] = {"legal": {}, "illegal": {}}
-    differing = documents_by_contract(kinds)
+    differing = group_documents(kinds)
 
     def keep(call: DrawnCall) -> None:
-        values = factors_of_call(call)
+        values = find_factors(call)
         name = "illegal" if "broken" in values else "legal"
         kept = found[name].setdefault(tuple(values.items()), [])
         fits = max(call.src, default=0) < 1 << 31  # other nodes have lengths of src in shapes of 32 bits
-        if fits and len(kept) < CALLS_KEPT and call not in kept and common_kind(differing, call) == name:
+        if fits and len(kept) < CALLS_KEPT and call not in kept and find_common_kind(differing, call) == name:
             kept.append(call)
 
     for call in known:
@@ -220,7 +220,7 @@ class Builder:
             self.open[self.codes.of(self.places(combination))] = False
 
     def places(self, combination: Combination) -> Any:
-        return self.codes.places({**combination.chosen, **factors_of_call(combination.call)})
+        return self.codes.places({**combination.chosen, **find_factors(combination.call)})
 
     def rows(self) -> Iterator[Combination]:
         while self.open.any():
@@ -306,11 +306,11 @@ def main() -> int:
     suite = load_suite()
     factors, path = Factors(suite.spec), cases_folder() / COMBINATIONS_FILE
     there = list(read_combinations(factors)) if path.exists() else []
-    known = (*(each.call for each in there), *calls_of_cases(suite))
+    known = (*(each.call for each in there), *list_calls_of_cases(suite))
     calls = draw_calls(random.Random("calls"), contracts(suite.spec), known, PAIRS)
     for design in factors.designs:
         builder = Builder(factors, design, calls[design.name])
-        builder.close(each for each in there if ("broken" in factors_of_call(each.call)) == (design.name == "illegal"))
+        builder.close(each for each in there if ("broken" in find_factors(each.call)) == (design.name == "illegal"))
         kinds, meetings = len(calls[design.name]), builder.open.sum()
         print(f"{design.name}: {kinds} kinds of calls, {meetings} meetings to come", file=sys.stderr)
         for number, combination in enumerate(builder.rows(), 1):

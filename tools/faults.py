@@ -21,7 +21,7 @@ from conformance.evidence.results import Evidence, InvalidEvidence, read
 from conformance.load.faults import load_faults
 from conformance.meaning.faults import KnownFaults
 from conformance.model import FAIL, PASS, CallForm, Case, KnownFault, Malformed, PlainCall, Result, Step
-from conformance.model.cases import given_keys
+from conformance.model.cases import list_given_keys
 from conformance.plan.rows import Plan, Row
 from conformance.system.exit_codes import USAGE, CommandError
 from conformance.system.terminal import say
@@ -121,7 +121,7 @@ def _is_single(row: Row) -> bool:
     if has_form or (len(case.steps) > 1 and not case.generated):
         return False
     parts: tuple[Case | Step, ...] = (case, *case.steps)
-    keys = {key.name for part in parts for key, _ in given_keys(part)}
+    keys = {key.name for part in parts for key, _ in list_given_keys(part)}
     return keys <= set(_KEYS_OF_PLAIN_CALLS) and all(len(step.shapes) == 1 for step in case.steps)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from conformance.adapters.reference import Reference, ReferenceProgram
 from conformance.draw.combinations import read_combinations
-from conformance.draw.factors import Factors, factors_of_call
+from conformance.draw.factors import Factors, find_factors
 from conformance.draw.rows import FIRST_SEQUENCE, SEQUENCE_EVERY, count_drawn_rows
 from conformance.load.cases import load_suite
 from conformance.load.folders import cases_folder
@@ -30,11 +30,11 @@ from conformance.selfcheck.check_cases import witnesses
 from conformance.selfcheck.mutants import (
     EQUIVALENTS,
     MAX_SECONDS,
+    choose_rows_to_run,
     drawn_rows,
     fails_on,
+    list_mutants,
     planted_backends,
-    reference_mutants,
-    rows_to_run,
     takes_long,
     time_limit,
 )
@@ -107,7 +107,7 @@ def cover(noticed_by: Mapping[str, list[Row]], costs: Mapping[Row, tuple[bool, b
 def rows_for_mutants(chosen: Collection[Row], others: Iterable[Row]) -> list[Row]:
     """Return the rows to add for the mutants that the chosen rows do not notice and another row does."""
     added: list[Row] = []
-    for mutant in (mutant for mutant in reference_mutants() if mutant.name not in EQUIVALENTS):
+    for mutant in (mutant for mutant in list_mutants() if mutant.name not in EQUIVALENTS):
         try:
             backend = mutant.module().Reference()
         except Exception:
@@ -132,7 +132,7 @@ def pairs_of_rows(suite: Suite) -> Any:
     """Return for each combination which values of two factors meet in it, as a table of flags."""
     factors, numbers, rows = Factors(suite.spec), dict[tuple[str, ...], int](), []
     for call, chosen in read_combinations(factors):
-        values = {**chosen, **factors_of_call(call)}
+        values = {**chosen, **find_factors(call)}
         design = factors.designs["broken" in values]
         pairs = {pair for group in design.groups for pair in ((group[0], group[1]), (group[0], group[-1]))}
         met = [(design.name, a, values[a], b, values[b]) for a, b in sorted(pairs)]
@@ -167,7 +167,7 @@ def choose_drawn(
 
 def main() -> int:
     suite = load_suite()
-    every, drawn = rows_to_run(plan_of(suite).rows), drawn_rows(suite)
+    every, drawn = choose_rows_to_run(plan_of(suite).rows), drawn_rows(suite)
     costs = {row: cost_of(row) for row in (*every, *drawn)}
     firsts = [row for row in every if row.first is None and costs[row][:2] == (False, False)]
     others = sorted({*every} - {*firsts}, key=lambda row: (costs[row], row.id))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from conformance.adapter.function import check_rank_in_numpy
 from conformance.model import Node, Unsupported
 from conformance.model.types import WIDTH
-from conformance.plan.contents import SPREAD, edge_patterns, scramble_of
+from conformance.plan.contents import SPREAD, rotate_edges, scramble_of
 from conformance.plan.memory import EDGES, REPEATING, TensorSpec, patterns, reach_of, strides_of, volume_of
 from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
@@ -170,7 +170,7 @@ def cycle_of(source: TensorSpec, volume: int) -> tuple[list[range | int], int]:
     if source.bits == "all":
         return [range(volume)], max(volume, 1)
     if source.bits == "edges":
-        return [*edge_patterns(source.type, source.start)], len(EDGES[source.type])
+        return [*rotate_edges(source.type, source.start)], len(EDGES[source.type])
     given: list[range | int] = [int(word, 16) for word in source.bits.split()]
     return given, len(given)
 

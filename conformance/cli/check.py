@@ -21,7 +21,7 @@ from ..model import FINDING_KINDS, LEVELS, Malformed, Problem, Spec, Suite
 from ..plan.rows import plan_of
 from ..selfcheck import check_cases
 from ..selfcheck.documents import Coverage, DocumentCoverage, verify_documents
-from ..selfcheck.meetings import DesignCount, count_meetings, problems_with_meetings
+from ..selfcheck.meetings import DesignCount, check_meetings, count_meetings
 from ..selfcheck.same_rows import lock_suite
 from ..system.terminal import count_noun, paint, say, table, verbatim
 from .arguments import Stop, check_folder, emit, load_spec_of, locate, suite_option
@@ -107,14 +107,14 @@ def _check_cases(spec: Spec, folder: Path | None, lock: bool) -> _CheckResults:
         suite = with_cases(spec, folder)
         raise_problems([problem for name in suite.cases for problem in _reading_problems(suite, name)])
         plan = plan_of(suite)
-        own = check_cases.part_to_check(plan)
+        own = check_cases.choose_part_to_check(plan)
     except Malformed as malformed:
         return _CheckResults(spec, 0, (), None, list(malformed.problems))
     problems = list(check_cases.find_problems(suite, path, plan))
-    problems += check_cases.reference_problems(own, load_adapter("reference"))
+    problems += check_cases.check_reference(own, load_adapter("reference"))
     is_bundled = spec.digest == digest_of_folders([spec_folder()])  # other operations and types meet as they are run
     meetings = count_meetings(suite) if is_bundled and own is plan else ()
-    problems += problems_with_meetings(meetings)
+    problems += check_meetings(meetings)
     if lock and set(problems) <= set(check_cases.lock_problems(suite, path)):  # a locked id is never unlocked
         check_cases.lock(suite, path)
         if suite.folder is None:

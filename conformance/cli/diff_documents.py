@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..meaning.contract import contracts
-from ..meaning.domain import CALLS_AT_LIMITS, FULL_DOMAIN, SMALL_DOMAIN, TINY_DOMAIN, calls, calls_at_limits
+from ..meaning.domain import CALLS_AT_LIMITS, FULL_DOMAIN, SMALL_DOMAIN, TINY_DOMAIN, calls, list_calls_at_limits
 from ..model import Call, CallForm, Operation, Spec
 from ..system.progress import track
 from ..system.terminal import label_paragraph, paint, say, verbatim, wrap
@@ -96,7 +96,7 @@ def _example(spec: Spec, a: str, b: str, options: str) -> dict[str, Any]:
         call for call in varied if not any(inexpressible(operation, call) for operation in operations)
     )
     if first.source != second.source:  # a form shows a difference sooner than a large domain
-        small, large = itertools.chain(calls(SMALL_DOMAIN), calls_at_limits()), calls(FULL_DOMAIN)
+        small, large = itertools.chain(calls(SMALL_DOMAIN), list_calls_at_limits()), calls(FULL_DOMAIN)
         domain = itertools.chain((Call(*each) for each in small), domain, (Call(*each) for each in large))
     tried = track("searching", domain, FULL_DOMAIN.size)  # another kind of meaning, or another answer
     call = next((call for call in tried if first.meaning(*call)[:2] != second.meaning(*call)[:2]), None)

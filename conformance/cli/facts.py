@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ..meaning.contract import Contract
-from ..meaning.partial import Branch, PartialCall, answer_of, decide, describe, folded_names, kind_of, rules_of
+from ..meaning.partial import Branch, PartialCall, answer_of, decide, describe, find_folded_names, kind_of, rules_of
 from ..model import INTEGERS, Call, CallForm, Document, Finding, Meaning, Operation, Pointer, Rule, Spec
 from ..model.types import range_of
 
@@ -108,7 +108,7 @@ def _of_named_call(spec: Spec, document: str, call: Call, contract: Contract) ->
     told = answer_of(branches)
     meaning = of_meaning(spec, document, Meaning("legal", None, rules_of(branches)))
     facts = {"reason": describe(branches), "branches": [of_branch(branch) for branch in branches]}
-    folded = folded_names(call.src, call.shape, told) if told else ()
+    folded = find_folded_names(call.src, call.shape, told) if told else ()
     return meaning | facts | {"kind": kind_of(branches), "dst": told, "folded": list(folded)}
 
 

@@ -52,10 +52,10 @@ def try_mutants(suite: Suite, select: str, as_json: bool) -> int:
 def _try_all(suite: Suite, select: str) -> MutantResults:
     backends = {name: backend for name, backend in selfcheck.planted_backends().items() if select in name}
     rules = [rule.id for rule in suite.spec.rules.values() if rule.has_contract and select in rule.id]
-    mutants = [mutant for mutant in selfcheck.reference_mutants() if select in mutant.name or select == mutant.function]
+    mutants = [mutant for mutant in selfcheck.list_mutants() if select in mutant.name or select == mutant.function]
     if not (backends or rules or mutants):
         raise Stop(f"--mutants {select!r} is in no name of a planted backend, rule or line of the reference; try zero")
-    rows = selfcheck.rows_to_run(plan_of(suite).rows)
+    rows = selfcheck.choose_rows_to_run(plan_of(suite).rows)
     drawn = selfcheck.drawn_rows(suite) if backends else ()
     search = selfcheck.KillerSearch(rows)
     return MutantResults(

@@ -53,10 +53,10 @@ def read_common_options(args: argparse.Namespace, plan: Plan) -> RunRequest:
 def refuse_wrong_expectations(plan: Plan) -> None:
     """Raise Malformed if an added case expects what no document says: contracts judge, so nobody else would notice."""
     if plan.suite.added:
-        from ..selfcheck.check_cases import problems_with_expectations  # few runs add cases
+        from ..selfcheck.check_cases import check_expectations  # few runs add cases
 
         added = tuple(row for row in plan.rows if row.case.id in plan.suite.added)
-        raise_problems([*problems_with_expectations(replace(plan, rows=added))])
+        raise_problems([*check_expectations(replace(plan, rows=added))])
 
 
 def check_names(

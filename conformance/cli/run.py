@@ -22,7 +22,7 @@ from ..plan.rows import Plan, Row, find_drawn, parse_drawn_id, plan_of, plan_of_
 from ..plan.select import BadExpression, find_case, ids, select_rows
 from ..report.no_start import report_no_start
 from ..run.ended_process import DEFAULT_HANGS, HangPolicy
-from ..runner.run_suite import OpenFolder, RunRequest, chosen_rows, run_suite
+from ..runner.run_suite import OpenFolder, RunRequest, choose_rows, run_suite
 from ..system import exit_codes
 from ..system.exit_codes import INCOMPLETE, UNTRUSTED
 from ..system.files import lock_folder
@@ -164,7 +164,7 @@ def _run(request: RunRequest, folder: RunFolder, args: argparse.Namespace, accep
 
 def run_with_progress(request: RunRequest, open_folder: OpenFolder | None, out: Path | None) -> Evidence:
     """Run what is requested. `out`: the folder that says so if the backend cannot start."""
-    progress = Progress("running", len(chosen_rows(request)) + request.drawn_rows)
+    progress = Progress("running", len(choose_rows(request)) + request.drawn_rows)
     with report_no_start(out, request.backend), closing(progress):
         return run_suite(request, open_folder, progress.at)
 

@@ -18,7 +18,7 @@ from ..run.quiet_backend import quiet_backend
 from ..sweep.blocks import SweepRequest, blocks_of, is_too_large, list_variants
 from ..sweep.context import BackendLost, close_backend, context_of
 from ..sweep.run_block import run_block
-from ..sweep.sweep_file import SWEEP_FILE, SweepResults, header_of_sweep, write
+from ..sweep.sweep_file import SWEEP_FILE, SweepResults, make_header_of_sweep, write
 from ..sweep.tally import EMPTY, KINDS, FailedCalls, Tally, add
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, UNTRUSTED
 from ..system.files import lock_folder
@@ -93,7 +93,7 @@ def _sweep(request: SweepRequest, args: argparse.Namespace, spec: Spec) -> Sweep
     planted_failures = {name: _sweep_planted_backend(request, name) for name in planted.SWEPT}
     with quiet_backend():
         who = context_of(request).who
-    header = header_of_sweep(request, spec, who)
+    header = make_header_of_sweep(request, spec, who)
     if not args.json:
         ways = count_noun(len(request.ways), "way")
         say(f"{request.domain}, each in {ways} of calling: {count_noun(request.calls, 'call')}")

@@ -201,23 +201,23 @@ def _zero(src: Lengths, shape: list[int], at: int, more: int) -> None:
     shape[at] = 0
 
 
-def _copies(src: Lengths, shape: list[int], at: int, more: int) -> None:
+def _make_copying(src: Lengths, shape: list[int], at: int, more: int) -> None:
     """Make shape the dims of src, some of them as zeros, the last two perhaps multiplied into one."""
     shape[:] = [0 if more >> place & 1 else length for place, length in enumerate(src)] or [1]
     if len(shape) > 2 and at % 2:
         shape[-2:] = [math.prod(src[-2:])]
 
 
-def _two_negatives(src: Lengths, shape: list[int], at: int, more: int) -> None:
+def _negate_two(src: Lengths, shape: list[int], at: int, more: int) -> None:
     for place in {at, more % len(shape)}:
         shape[place] = -abs(shape[place])
 
 
-def _longer(src: Lengths, shape: list[int], at: int, more: int) -> None:
+def _lengthen(src: Lengths, shape: list[int], at: int, more: int) -> None:
     shape.insert(at, (1, 0, -1, 2, 1, 0, -1, -4)[more % 8])
 
 
-def _wraps_volume(src: Lengths, shape: list[int], at: int, more: int) -> None:
+def _wrap_volume(src: Lengths, shape: list[int], at: int, more: int) -> None:
     """Set lengths with a product that is right only if it wraps at 32 or 64 bits."""
     modulus = 2 ** (32, 64)[more % 2]
     root = 1 << (modulus.bit_length() // 2)
@@ -230,8 +230,8 @@ def _wraps_volume(src: Lengths, shape: list[int], at: int, more: int) -> None:
 
 
 CHANGES: tuple[Change, ...] = (
-    _infer, _zero, _copies, _off_by_one, _negative, _longer, _two_negatives, _shorter,
-    _huge, _wraps_length, _wraps_volume,
+    _infer, _zero, _make_copying, _off_by_one, _negative, _lengthen, _negate_two, _shorter,
+    _huge, _wraps_length, _wrap_volume,
 )  # fmt: skip
 
 
@@ -242,7 +242,7 @@ def draw_plain_call(draw: SeededDraws, src: Lengths | None = None) -> DrawnCall:
     shape = list(draw_same_volume(draw, src))
     for _ in range(draw.choice((0, 1, 1, 2, 3))):
         change, at, more = draw.choice(CHANGES), draw.number(0, _LAST_PLACE), draw.number(0, 63)
-        if shape or change in (_longer, _copies):
+        if shape or change in (_lengthen, _make_copying):
             change(src, shape, at % max(len(shape), 1), more)
     return DrawnCall(src, tuple(shape), sometimes(draw, 1, 2))
 
@@ -250,8 +250,8 @@ def draw_plain_call(draw: SeededDraws, src: Lengths | None = None) -> DrawnCall:
 def spoil(draw: SeededDraws, call: DrawnCall) -> DrawnCall:
     """Return a call with one change of its shape, after which few calls are legal."""
     shape = list(call.shape) or [2]
-    often = (_off_by_one, _huge, _wraps_volume)
-    change = draw.choice((*often, *often, _negative, _two_negatives, _zero, _shorter, _wraps_length))
+    often = (_off_by_one, _huge, _wrap_volume)
+    change = draw.choice((*often, *often, _negative, _negate_two, _zero, _shorter, _wraps_length))
     change(call.src, shape, draw.number(0, len(shape) - 1), draw.number(0, 63))
     return call._replace(shape=tuple(shape))
 
@@ -274,7 +274,7 @@ def draw_step(draw: SeededDraws, type_: str, call: DrawnCall, links: Sequence[Dr
         layout = "stepped"
     bits = None
     if math.prod(call.src) > 0 and layout != "broadcast" and sometimes(draw, 1, 2):
-        bits = _bits(draw, type_, math.prod(call.src))
+        bits = _draw_bits(draw, type_, math.prod(call.src))
     return step_of(type_, (call, *links), layout=layout, in_place=sometimes(draw, 1, 6), bits=bits)
 
 
@@ -290,7 +290,7 @@ MAX_BIT_PATTERNS = 61
 """Bit patterns in a list: a prime, so that a list and a dimension seldom end together."""
 
 
-def _bits(draw: SeededDraws, type_: str, volume: int) -> str | None:
+def _draw_bits(draw: SeededDraws, type_: str, volume: int) -> str | None:
     """Draw bit patterns: of any numbers, and some of them, or all, the special ones of the type."""
     if type_ == "bool":
         return None

@@ -38,7 +38,7 @@ def _case_of(steps: Sequence[Step], **more: Any) -> Case:
 # ── several calls on one program ──────────────────────────────────────────────────────────────────
 
 
-def _like(draw: SeededDraws, call: DrawnCall) -> DrawnCall:
+def _draw_like(draw: SeededDraws, call: DrawnCall) -> DrawnCall:
     """Draw a call that has something in common with another."""
     kind = draw.choice(("again", "other shape", "other src", "other dims", "other sign", "reversed", "same rank"))
     if kind == "other shape":
@@ -91,13 +91,13 @@ def _new_call(draw: SeededDraws, of_every_rank: bool) -> Callable[[], DrawnCall]
     flag, volume = sometimes(draw, 1, 2), draw.choice((24, 60, 120, 360, 720, 2520))
     source = distribute(draw, volume, ranks[0])
 
-    def of_one_volume() -> DrawnCall:
+    def draw_one_volume() -> DrawnCall:
         return DrawnCall(distribute(draw, volume, ranks[0]), distribute(draw, volume, ranks[1]), flag)
 
-    def of_one_source() -> DrawnCall:
+    def draw_one_src() -> DrawnCall:
         return DrawnCall(source, draw_same_volume(draw, source, (1, 2, 3, 4, 5, 6)), flag)
 
-    def of_fixed_ranks() -> DrawnCall:
+    def draw_fixed_ranks() -> DrawnCall:
         src = tuple(draw.number(1, draw.choice((4, 9, 40 if ranks[0] < 4 else 5))) for _ in range(ranks[0]))
         volume = math.prod(src) // (draw.choice(src) if sometimes(draw, 1, 10) else 1)
         shape = list(distribute(draw, volume, ranks[1]))
@@ -110,7 +110,7 @@ def _new_call(draw: SeededDraws, of_every_rank: bool) -> Callable[[], DrawnCall]
             return DrawnCall((0, *src[1:]), (*zeros, 0), sometimes(draw, 1, 2))
         return DrawnCall(src, tuple(shape), flag)
 
-    def of_any_kind() -> DrawnCall:
+    def draw_any() -> DrawnCall:
         if sometimes(draw, 2, 3):
             call = draw_legal_call(draw, draw_small_dims(draw))
             return spoil(draw, call) if sometimes(draw, 1, 8) else call
@@ -119,9 +119,9 @@ def _new_call(draw: SeededDraws, of_every_rank: bool) -> Callable[[], DrawnCall]
 
     pairs = itertools.cycle(itertools.product(range(1, 13), range(1, 13)))
 
-    def of_next_ranks() -> DrawnCall:
+    def draw_next_ranks() -> DrawnCall:
         if sometimes(draw, 1, 2):
-            return of_any_kind()
+            return draw_any()
         src_rank, dst_rank = next(pairs)
         src = draw_small_dims(draw, (src_rank,))
         shape = list(distribute(draw, math.prod(src), dst_rank))
@@ -130,8 +130,8 @@ def _new_call(draw: SeededDraws, of_every_rank: bool) -> Callable[[], DrawnCall]
         return DrawnCall(src, tuple(shape), sometimes(draw, 1, 2))
 
     if of_every_rank:
-        return of_next_ranks
-    return draw.choice((of_one_volume, of_fixed_ranks, of_fixed_ranks, of_one_source, of_any_kind, of_any_kind))
+        return draw_next_ranks
+    return draw.choice((draw_one_volume, draw_fixed_ranks, draw_fixed_ranks, draw_one_src, draw_any, draw_any))
 
 
 # ── forms, and any case ───────────────────────────────────────────────────────────────────────────
@@ -184,7 +184,7 @@ def draw_other_form(draw: SeededDraws, types: Sequence[str]) -> Case:
             form = {**form, "declared": guess_answer(call)}
         steps = [draw_step(draw, type_, call)]
         if among == "sequence" and form.get("shape_rank") != 0:
-            steps.append(draw_step(draw, type_, _like(draw, call)))
+            steps.append(draw_step(draw, type_, _draw_like(draw, call)))
     if attribute is not None:  # a call means what the attribute says
         steps = [replace(step, special_zero=(*step.special_zero[:-1], flag)) for step in steps]
     return _case_of(steps, **form)

@@ -14,10 +14,10 @@ from ..load.folders import cases_folder
 from ..meaning.domain import Lengths
 from ..model import Case, Place
 from ..model.types import WIDTH
-from ..plan.contents import default_words, edge_patterns
+from ..plan.contents import make_default_words, rotate_edges
 from ..plan.memory import strides_of, volume_of
 from .calls import MAX_BIT_PATTERNS, DrawnCall, guess_answer, step_of
-from .factors import Factors, Values, factors_of_call
+from .factors import Factors, Values, find_factors
 
 COMBINATIONS_FILE = "combinations.txt"
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -42,24 +42,24 @@ def read_combinations(factors: Factors) -> Iterator[Combination]:
 
 def read_combination(factors: Factors, number: int) -> Combination:
     """Read one line of the bundled file. A specification with other operations has other ways, taken in turn."""
-    digits, src, shape, flag = _lines()[number].split()
+    digits, src, shape, flag = _read_lines()[number].split()
     chosen = {
         name: factors.values[name][DIGITS.index(digit) % len(factors.values[name])]
         for name, digit in zip(factors.chosen, digits, strict=True)
     }
-    return Combination(DrawnCall(_lengths(src), _lengths(shape), flag == "true"), chosen)
+    return Combination(DrawnCall(_parse_lengths(src), _parse_lengths(shape), flag == "true"), chosen)
 
 
-def _lengths(text: str) -> Lengths:
+def _parse_lengths(text: str) -> Lengths:
     return tuple(map(int, text.split(","))) if text != "-" else ()
 
 
 def count_combinations() -> int:
-    return len(_lines())
+    return len(_read_lines())
 
 
 @lru_cache(1)
-def _lines() -> tuple[str, ...]:
+def _read_lines() -> tuple[str, ...]:
     lines = (cases_folder() / COMBINATIONS_FILE).read_text(encoding="ascii").splitlines()
     return tuple(line for line in lines if line and line[0] != "#")
 
@@ -72,16 +72,16 @@ def case_of(call: DrawnCall, chosen: Values, number: int, name: str = "drawn") -
     type_, place, of_any_length = chosen["type"], chosen["place"], chosen["time"] == "other-lengths"
     steps = [
         step_of(
-            type_, _nodes(each, place, of_any_length), layout=chosen["layout"],
+            type_, _place_in_program(each, place, of_any_length), layout=chosen["layout"],
             in_place=chosen["in_place"] == "yes",
-            bits=_content(type_, chosen["content"], math.prod(each.src), number + at), shared_src=place == "fork",
+            bits=_choose_bits(type_, chosen["content"], math.prod(each.src), number + at), shared_src=place == "fork",
             shared_shape=place == "shared-shape",
             constant_nodes={"mixed": "first", "mixed-second": "second"}.get(place, "none"),
         )
-        for at, each in enumerate(_calls_in_time(call, chosen["time"], chosen["threads"], number))
+        for at, each in enumerate(_place_in_time(call, chosen["time"], chosen["threads"], number))
     ]  # fmt: skip
     in_node = chosen["declared_in"]
-    dst = guess_answer(_nodes(call, place, of_any_length)[0 if in_node == "first" else -1])
+    dst = guess_answer(_place_in_program(call, place, of_any_length)[0 if in_node == "first" else -1])
     declared: Any = {"nothing": None, "rank-unknown": "unknown", "exact": dst}.get(chosen["declared"], ())
     if chosen["declared"] == "partly":
         declared = tuple(None if (axis + number) % 2 else length for axis, length in enumerate(dst))
@@ -96,7 +96,7 @@ def case_of(call: DrawnCall, chosen: Values, number: int, name: str = "drawn") -
     )  # fmt: skip
 
 
-def _calls_in_time(call: DrawnCall, time: str, threads: str, number: int) -> list[DrawnCall]:
+def _place_in_time(call: DrawnCall, time: str, threads: str, number: int) -> list[DrawnCall]:
     if threads != "one":
         return [call] * _THREADS
     if time == "rejection":
@@ -124,12 +124,12 @@ def _with_another_length(call: DrawnCall, number: int) -> DrawnCall:
             if half is not None:
                 src[half] //= 2
             calls.append(call._replace(src=tuple(src)))
-    legal = [each for each in calls if "broken" not in factors_of_call(each)]
+    legal = [each for each in calls if "broken" not in find_factors(each)]
     among = legal or calls or [call]
     return among[number % len(among)]
 
 
-def _nodes(call: DrawnCall, place: str, of_any_length: bool) -> list[DrawnCall]:
+def _place_in_program(call: DrawnCall, place: str, of_any_length: bool) -> list[DrawnCall]:
     """Return the nodes of the graph in which the call has its place; other nodes have plain lengths.
 
     `of_any_length`: the graph takes other lengths of src, too, so the shapes of its other nodes name none.
@@ -160,11 +160,11 @@ def _nodes(call: DrawnCall, place: str, of_any_length: bool) -> list[DrawnCall]:
 # ── contents ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def _content(type_: str, content: str, volume: int, number: int) -> str | None:
+def _choose_bits(type_: str, content: str, volume: int, number: int) -> str | None:
     """Return bit patterns, repeated over and over; None for the default elements."""
     if content == "scrambled" or not volume:
         return None
-    usual, edges = default_words(type_, 977 * number, MAX_BIT_PATTERNS).tolist(), edge_patterns(type_, number)
+    usual, edges = make_default_words(type_, 977 * number, MAX_BIT_PATTERNS).tolist(), rotate_edges(type_, number)
     words = {
         "constant": usual[:1],
         "zeros": [0],

@@ -67,7 +67,7 @@ class Factors:
 
     def __init__(self, spec: Spec) -> None:
         content = _read()
-        of_spec = {"way": operation_ways(spec), "type": spec.types}
+        of_spec = {"way": list_operation_ways(spec), "type": spec.types}
         self.values: dict[str, tuple[str, ...]] = {
             name: tuple(of_spec[name] if each["values"] == "from operations" else each["values"])
             for name, each in content["factors"].items()
@@ -95,7 +95,7 @@ class Factors:
 
     def fitting(self, call: DrawnCall, chosen: Values) -> Values:
         """Return values for a call: the simplest one for each that cannot meet the others."""
-        values = {**chosen, **factors_of_call(call)}
+        values = {**chosen, **find_factors(call)}
         while not self.fit(values):
             for limit in self.limits:
                 if not limit.holds(values):
@@ -119,7 +119,7 @@ class OperationWay(NamedTuple):
     shape_type: str
 
 
-def operation_ways(spec: Spec) -> dict[str, OperationWay]:
+def list_operation_ways(spec: Spec) -> dict[str, OperationWay]:
     """Return the ways by the names that they have as values."""
     return {
         f"{operation.id}/{shape_passed_as}/{shape_type}": OperationWay(operation, shape_passed_as, shape_type)
@@ -132,21 +132,21 @@ def operation_ways(spec: Spec) -> dict[str, OperationWay]:
 # ── the factors of a call ─────────────────────────────────────────────────────────────────────────
 
 
-def factors_of_call(call: DrawnCall) -> dict[str, str]:
+def find_factors(call: DrawnCall) -> dict[str, str]:
     """Return the factors that follow from a call: what is broken, or how it is legal."""
     facts = {
-        "src_rank": _rank_class(len(call.src)),
-        "dst_rank": _rank_class(len(call.shape)),
+        "src_rank": _classify_rank(len(call.src)),
+        "dst_rank": _classify_rank(len(call.shape)),
         "size": _size_class(math.prod(call.src)),
         "special_zero": "true" if call.special_zero else "false",
     }
-    if broken := _broken_class(call):
+    if broken := _classify_break(call):
         return {**facts, "broken": broken}
-    lengths = _lengths_class(call.src, guess_answer(call))
-    return {**facts, "lengths": lengths, "entries": _entries_class(call.shape, call.special_zero)}
+    lengths = _classify_lengths(call.src, guess_answer(call))
+    return {**facts, "lengths": lengths, "entries": _classify_entries(call.shape, call.special_zero)}
 
 
-def _rank_class(rank: int) -> str:
+def _classify_rank(rank: int) -> str:
     return str(rank) if rank < 6 else "6-8" if rank < 9 else "9-12"
 
 
@@ -155,7 +155,7 @@ def _size_class(size: int) -> str:
     return next((name for limit, name in limits.items() if size < limit), "65536-")
 
 
-def _broken_class(call: DrawnCall) -> str | None:
+def _classify_break(call: DrawnCall) -> str | None:
     """Return why a call is illegal; None if its volume is right."""
     src, shape, special_zero = call
     volume, least = math.prod(src), min(shape, default=0)
@@ -176,7 +176,7 @@ def _broken_class(call: DrawnCall) -> str | None:
     return "too-long" if known > volume else "too-short"
 
 
-def _lengths_class(src: Lengths, dst: Lengths) -> str:
+def _classify_lengths(src: Lengths, dst: Lengths) -> str:
     if src == dst:
         return "identity"
     shorter, longer = sorted((src, dst), key=len)
@@ -209,7 +209,7 @@ def _ends(lengths: Lengths) -> Iterable[int]:
     return (math.prod(lengths[:count]) for count in range(1, len(lengths)))
 
 
-def _entries_class(shape: Lengths, special_zero: bool) -> str:
+def _classify_entries(shape: Lengths, special_zero: bool) -> str:
     zeros = [at for at, entry in enumerate(shape) if entry == 0]
     if zeros and not special_zero:
         return "literal-zero"
@@ -242,15 +242,15 @@ class Meetings:
         self._places = {each: 1 << at for at, each in enumerate(chosen)}
         self._of_factor = [sum(self._places[name, v] for v in factors.values[name]) for name in design.chosen]
         self._calls = {
-            (name, value): _bits(call[name] == value for call in self._known)
+            (name, value): _pack_bits(call[name] == value for call in self._known)
             for name in design.of_call
             for value in factors.values[name]
         }
-        fitting = _bits(map(factors.fit, self._known))
-        self._calls |= {each: self._calls_beside(*each, fitting, design.of_call) for each in chosen}
-        self._others = {each: self._values_beside(*each) for each in chosen}
+        fitting = _pack_bits(map(factors.fit, self._known))
+        self._calls |= {each: self._find_calls_beside(*each, fitting, design.of_call) for each in chosen}
+        self._others = {each: self._find_values_beside(*each) for each in chosen}
 
-    def _calls_beside(self, name: str, value: str, beside: int, of_call: Iterable[str]) -> int:
+    def _find_calls_beside(self, name: str, value: str, beside: int, of_call: Iterable[str]) -> int:
         """Return those of some calls that go with a chosen value, one bit each."""
         for limit in self._factors.limits:
             if limit.factor == name and value in limit.values and limit.other in of_call:
@@ -259,7 +259,7 @@ class Meetings:
                 beside &= ~sum(self._calls[limit.factor, each] for each in limit.values)
         return beside
 
-    def _values_beside(self, name: str, value: str) -> int:
+    def _find_values_beside(self, name: str, value: str) -> int:
         """Return the chosen values that go with one of them, one bit each."""
         return sum(
             place
@@ -282,7 +282,7 @@ class Meetings:
         return bool(calls) and all(others & factor for factor in self._of_factor)
 
 
-def _bits(flags: Iterable[bool]) -> int:
+def _pack_bits(flags: Iterable[bool]) -> int:
     return sum(1 << at for at, flag in enumerate(flags) if flag)
 
 

@@ -16,7 +16,7 @@ from dataclasses import replace
 from functools import lru_cache
 from itertools import count
 
-from ..meaning.contract import Contract, contracts, documents_by_contract
+from ..meaning.contract import Contract, contracts, group_documents
 from ..model import Case, Place, Suite
 from ..plan.rows import Plan, has_many_elements, plan_of, rows_of
 from .calls import DrawnCall, SeededDraws, draw_any_call, step_of
@@ -38,7 +38,7 @@ def plan_under_nonce(plan: Plan, nonce: str | None) -> Plan:
         raise ValueError("a plan has one nonce")
     suite, compiled = plan.suite, contracts(plan.suite.spec)
     salted = [replace(case, start=_start(nonce, case.id)) for case in suite.cases.values()]
-    cases = sorted((*salted, *nonce_cases(suite, compiled, nonce)), key=has_many_elements)
+    cases = sorted((*salted, *draw_nonce_cases(suite, compiled, nonce)), key=has_many_elements)
     return Plan(suite, tuple(rows_of(cases, suite.spec, compiled)), nonce)
 
 
@@ -64,7 +64,7 @@ class _NonceDraw(SeededDraws):
         self._random = lambda: (next(words) >> 11) / 2**53
 
 
-def nonce_cases(suite: Suite, compiled: Mapping[str, Contract], nonce: str) -> Iterator[Case]:
+def draw_nonce_cases(suite: Suite, compiled: Mapping[str, Contract], nonce: str) -> Iterator[Case]:
     """Draw calls that are in no case, until each rule has met CALLS_PER_RULE of them or MAX_DRAWS are drawn."""
     draw, met, full, number = _NonceDraw(nonce), Counter[str](), set[str](), 0
     known = {
@@ -73,12 +73,12 @@ def nonce_cases(suite: Suite, compiled: Mapping[str, Contract], nonce: str) -> I
         for step in case.steps
         for shape, special_zero in zip(step.shapes, step.special_zero, strict=True)
     }
-    differing = documents_by_contract(compiled)
+    differing = group_documents(compiled)
     for _ in range(MAX_DRAWS):
         call = draw_any_call(draw)
         if call in known or math.prod(call.src) > MAX_ELEMENTS:
             continue
-        wanted = [rule for rule in dict.fromkeys(_rules_met(call, differing, full)) if rule not in full]
+        wanted = [rule for rule in dict.fromkeys(_find_rules_met(call, differing, full)) if rule not in full]
         if wanted:
             known.add(call)
             met.update(wanted)
@@ -88,7 +88,7 @@ def nonce_cases(suite: Suite, compiled: Mapping[str, Contract], nonce: str) -> I
             yield Case(name, "fresh", wanted[0], (step_of("T", [call]),), Place("fresh", 1), start=start)
 
 
-def _rules_met(call: DrawnCall, differing: Iterable[Contract], full: Set[str]) -> Iterator[str]:
+def _find_rules_met(call: DrawnCall, differing: Iterable[Contract], full: Set[str]) -> Iterator[str]:
     """Yield rules that a call breaks alone in a document, or that fix an entry of a legal dst, unless all are full."""
     for contract in differing:
         meaning = contract.meaning(*call)

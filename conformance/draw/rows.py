@@ -16,13 +16,13 @@ import numpy as np
 
 from ..meaning.contract import Contract, contracts
 from ..model import Case, Claims, Spec, Step
-from ..plan.facets import facets_of_way, limit_facets
+from ..plan.facets import find_limit_facets, find_way_facets
 from ..plan.quick import QUICK, quick_rows
 from ..plan.rows import Row, find_drawn, is_expressible, row_of
 from .calls import DrawnCall, SeededDraws
 from .cases import draw_case, draw_long_sequence
 from .combinations import case_of, count_combinations, read_combination, read_combinations
-from .factors import CombinationCodes, Factors, OperationWay, Values, factors_of_call, operation_ways
+from .factors import CombinationCodes, Factors, OperationWay, Values, find_factors, list_operation_ways
 
 MAX_TRIES = 40
 """Cases to draw for one row until the backend claims one."""
@@ -71,12 +71,12 @@ class Drawn(NamedTuple):
 def count_drawn_rows() -> int:
     """Return the number of drawn rows of a whole run: up to the last combination."""
     number = combinations = count_combinations()
-    while number - _sequences_before(number) < combinations:
+    while number - _count_sequences_before(number) < combinations:
         number += 1
     return number
 
 
-def _sequences_before(number: int) -> int:
+def _count_sequences_before(number: int) -> int:
     return (number + SEQUENCE_EVERY - FIRST_SEQUENCE - 1) // SEQUENCE_EVERY
 
 
@@ -89,10 +89,10 @@ class RowDrawer:
         self._factors = Factors(spec)
         simplest = {name: self._factors.values[name][0] for name in self._factors.chosen}
         self._simplest = case_of(DrawnCall((1,), (1,), False), simplest, 0)
-        self._ways = {name: way for name, way in operation_ways(spec).items() if self._is_claimed(way)}
+        self._ways = {name: way for name, way in list_operation_ways(spec).items() if self._is_claimed(way)}
 
     def _is_claimed(self, way: OperationWay) -> bool:
-        facets = facets_of_way(self._simplest, way.operation, way.shape_type, way.shape_passed_as)
+        facets = find_way_facets(self._simplest, way.operation, way.shape_type, way.shape_passed_as)
         return self._claims.has_operation(way.operation.id) and not self._claims.find_unclaimed(frozenset(facets))
 
     def rows(self, drawn: Drawn) -> Iterator[Row]:
@@ -125,9 +125,9 @@ class RowDrawer:
         if not self._ways:
             return None
         length = LONG_CALLS.get(number, LONG_CALLS[FIRST_SEQUENCE]) if number % SEQUENCE_EVERY == FIRST_SEQUENCE else 0
-        combination = number - _sequences_before(number)
+        combination = number - _count_sequences_before(number)
         if not length and combination < count_combinations():
-            return self.claimed_row(combination, f"drawn-{seed}-{number}")
+            return self.draw_claimed_row(combination, f"drawn-{seed}-{number}")
         ways = list(self._ways.values())
         is_long = length > LONG_CALLS[FIRST_SEQUENCE]
         static = [way for way in ways if way.shape_passed_as != "runtime"] if is_long else []
@@ -136,12 +136,12 @@ class RowDrawer:
             way = draw.choice(static or ways)
             if types := self._types_of(way):
                 case = draw_long_sequence(draw, types, length) if length else draw_case(draw, types, self._factors)
-                row = self._row(replace(case, id=f"drawn-{seed}-{number}"), way)
+                row = self._make_row(replace(case, id=f"drawn-{seed}-{number}"), way)
                 if row is not None and not self._claims.find_unclaimed(row.facets):
                     return row, None
         return None
 
-    def claimed_row(self, number: int, name: str) -> tuple[Row, Values] | None:
+    def draw_claimed_row(self, number: int, name: str) -> tuple[Row, Values] | None:
         """Return the row of a combination and its values, with others for those that the backend does not claim.
 
         Values that it claims keep meeting each other: a value is replaced by the simplest one, a way, a type and a call
@@ -156,12 +156,12 @@ class RowDrawer:
         type_ = chosen["type"] if chosen["type"] in types else types[number % len(types)]
         if (name_of_way, type_) != (chosen["way"], chosen["type"]):
             chosen = self._factors.fitting(call, {**chosen, "way": name_of_way, "type": type_})
-        others = self._other_calls(number)
+        others = self._list_other_calls(number)
         while True:
-            row = self._row(case_of(call, chosen, number, name), way)
+            row = self._make_row(case_of(call, chosen, number, name), way)
             unclaimed = {facet.partition(":")[0] for facet in self._claims.find_unclaimed(row.facets)} if row else set()
             if not unclaimed:
-                return (row, {**chosen, **factors_of_call(call)}) if row else None
+                return (row, {**chosen, **find_factors(call)}) if row else None
             factors = filter(None, map(_FACTOR_OF_FACET.get, unclaimed))
             simplest = {factor: self._factors.values[factor][0] for factor in factors}
             simpler = self._factors.fitting(call, {**chosen, **simplest})
@@ -174,7 +174,7 @@ class RowDrawer:
                 call, simpler = other, self._factors.fitting(other, chosen)
             chosen = simpler
 
-    def _other_calls(self, number: int) -> Iterator[DrawnCall]:
+    def _list_other_calls(self, number: int) -> Iterator[DrawnCall]:
         """Yield the calls of the next combinations, and then of the first, without those beyond the claimed limits."""
         calls = self._calls_within_limits
         at = bisect_right(calls, number, key=itemgetter(0))
@@ -190,13 +190,13 @@ class RowDrawer:
         return [
             (number, call)
             for number, call in calls
-            if not self._claims.find_unclaimed(frozenset(limit_facets((call.src, call.shape))))
+            if not self._claims.find_unclaimed(frozenset(find_limit_facets((call.src, call.shape))))
         ]
 
     def _types_of(self, way: OperationWay) -> list[str]:
         return [type_ for type_ in way.operation.types if self._claims.has_type(type_)]
 
-    def _row(self, case: Case, way: OperationWay) -> Row | None:
+    def _make_row(self, case: Case, way: OperationWay) -> Row | None:
         operation, shape_passed_as, shape_type = way._replace(shape_type=case.shape_type or way.shape_type)
         if not is_expressible(case, operation, shape_passed_as, shape_type):
             return None
@@ -221,10 +221,10 @@ def _rule_of(row: Row) -> str:
         return "nodes-compose"
     if row.case.declared is not None:
         return "declared-output"
-    return "layout-is-no-content" if step.layout != "dense" else entries_rule(step)
+    return "layout-is-no-content" if step.layout != "dense" else find_entries_rule(step)
 
 
-def entries_rule(step: Step) -> str:
+def find_entries_rule(step: Step) -> str:
     """Find the rule about the most particular entry of shape."""
     (shape,), (special_zero,) = step.shapes, step.special_zero
     if 0 in shape:

@@ -60,14 +60,14 @@ def graph_of(row: Row, step: RowStep) -> dict[str, Any]:
     """Return the graph of a step as JSON, each output declared with the dims of the right answer."""
     type_, src = step.src_spec.type, step.graph.src
     strides = None if src.strides is None else tuple(stride // WIDTH[type_] for stride in src.strides)
-    made = [_tensor(0, type_, step.src_spec.dims, strides)]
+    made = [_export_tensor(0, type_, step.src_spec.dims, strides)]
     ops: list[dict[str, Any]] = []
     for k, (node, dims) in enumerate(zip(step.graph.nodes, dims_of_outputs(row, step), strict=True)):
         taken = made[0] if node.takes_src else made[k]
-        made.append(_tensor(k + 1, type_, dims))
+        made.append(_export_tensor(k + 1, type_, dims))
         kind = row.operation.partition("-")[0]
         ops.append({
-            "id": k, "name": "reshape", "kind": kind, "attrs": dict(_attributes(node)),
+            "id": k, "name": "reshape", "kind": kind, "attrs": dict(_export_attributes(node)),
             "inputs": [taken], "outputs": [made[-1]],
         })  # fmt: skip
     taken_ids = {op["inputs"][0]["id"] for op in ops}
@@ -82,7 +82,7 @@ def graph_of(row: Row, step: RowStep) -> dict[str, Any]:
     }
 
 
-def _attributes(node: Node) -> Iterator[tuple[str, Any]]:
+def _export_attributes(node: Node) -> Iterator[tuple[str, Any]]:
     for name, operand in (("special_zero", node.special_zero), ("shape", node.shape)):
         assert isinstance(operand, Operand)
         assert operand.values is not None
@@ -90,7 +90,9 @@ def _attributes(node: Node) -> Iterator[tuple[str, Any]]:
         yield name, {"type": f"{operand.type}[]" if operand.dims else operand.type, "value": value}
 
 
-def _tensor(id_: int, type_: str, dims: tuple[int, ...], strides: tuple[int, ...] | None = None) -> dict[str, Any]:
+def _export_tensor(
+    id_: int, type_: str, dims: tuple[int, ...], strides: tuple[int, ...] | None = None
+) -> dict[str, Any]:
     """Return a tensor; without strides it is dense."""
     return {
         "id": id_, "dtype": type_, "shape": list(dims), "stride": list(strides or strides_of(dims, "dense", 1)),

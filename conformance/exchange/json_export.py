@@ -88,7 +88,7 @@ def write_vectors(suite: Suite, chosen: Iterable[AlikeRows], out: Path) -> int:
             for type_ in sorted(types)
         },
         "files": {
-            name: {"tests": len(tests.get(name.removesuffix(".json"), ())), "sha256": _sha256(text.encode())}
+            name: {"tests": len(tests.get(name.removesuffix(".json"), ())), "sha256": _digest(text.encode())}
             for name, text in texts.items()
         },
     }
@@ -113,7 +113,7 @@ def _test_of(rows: Sequence[Row], known: KnownFaults) -> dict[str, Any]:
         "contents": {
             "seed": step.src_spec.start,
             **({"bits": call.bits} if call.bits else {}),
-            **({"bytes": elements.hex()} if is_short else {"sha256": _sha256(elements)}),
+            **({"bytes": elements.hex()} if is_short else {"sha256": _digest(elements)}),
         },
         "shape": {"type": row.shape_type, "values": call.shapes[0]},
         "special_zero": call.special_zero[0],
@@ -133,5 +133,5 @@ def _meaning_of(meaning: Meaning) -> dict[str, Any]:
     return {"kind": meaning.kind, "dst": meaning.dst, "rules": meaning.rules, **limit}
 
 
-def _sha256(content: bytes) -> str:
+def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()

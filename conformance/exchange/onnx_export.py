@@ -63,7 +63,7 @@ def write_node_tests(chosen: Sequence[AlikeRows], out: Path) -> int:
 def _write(onnx: Any, folder: Path, group: AlikeRows, steps: Sequence[RowStep]) -> None:
     row = group.rows[0]
     folder.mkdir(parents=True)
-    (folder / "model.onnx").write_bytes(_model(onnx, row, steps).SerializeToString(deterministic=True))
+    (folder / "model.onnx").write_bytes(_make_model(onnx, row, steps).SerializeToString(deterministic=True))
     facts = {"atol": 0.0, "rtol": 0.0, "rows": [row.id for row in group.rows], "rule": row.case.rule}
     (folder / "data.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
     for number, step in enumerate(steps):
@@ -74,7 +74,7 @@ def _write(onnx: Any, folder: Path, group: AlikeRows, steps: Sequence[RowStep]) 
         for (k, node), shape in zip(late, step.arriving, strict=True):
             if not node.shares_shape:
                 entries = shape.tensor.array().astype("<i8").tobytes()
-                inputs.append((_shape_name(step.graph, k), "INT64", shape.tensor.dims, entries))
+                inputs.append((_name_shape(step.graph, k), "INT64", shape.tensor.dims, entries))
         tensors = {f"input_{k}": tensor for k, tensor in enumerate(inputs)}
         tensors["output_0"] = "dst", type_, dims_of_outputs(row, step)[-1], elements
         data = folder / f"test_data_set_{number}"
@@ -84,17 +84,17 @@ def _write(onnx: Any, folder: Path, group: AlikeRows, steps: Sequence[RowStep]) 
             (data / f"{file}.pb").write_bytes(tensor.SerializeToString())
 
 
-def _model(onnx: Any, row: Row, steps: Sequence[RowStep]) -> Any:
+def _make_model(onnx: Any, row: Row, steps: Sequence[RowStep]) -> Any:
     helper, graph = onnx.helper, steps[0].graph
     type_ = getattr(onnx.TensorProto, _TYPES[graph.src.type])
-    inputs = [helper.make_tensor_value_info("src", type_, _common([step.src_spec.dims for step in steps]))]
+    inputs = [helper.make_tensor_value_info("src", type_, _find_common_dims([step.src_spec.dims for step in steps]))]
     constants, nodes = [], []
     value, shape = "src", ""
     for k, node in enumerate(graph.nodes):
         operand = node.shape
         assert operand is not None
         if not node.shares_shape:
-            shape = _shape_name(graph, k)
+            shape = _name_shape(graph, k)
             if operand.values is None:
                 inputs.append(helper.make_tensor_value_info(shape, onnx.TensorProto.INT64, operand.dims))
             else:
@@ -102,23 +102,25 @@ def _model(onnx: Any, row: Row, steps: Sequence[RowStep]) -> Any:
                 constants.append(helper.make_tensor(shape, onnx.TensorProto.INT64, [len(entries)], entries))
         output = "dst" if k == len(graph.nodes) - 1 else f"between{k}"
         nodes.append(
-            helper.make_node("Reshape", ["src" if node.takes_src else value, shape], [output], **_attributes(node))
+            helper.make_node(
+                "Reshape", ["src" if node.takes_src else value, shape], [output], **_export_attributes(node)
+            )
         )
         value = output
     declared = graph.nodes[-1].result
     dims = declared.dims if declared is not None else None
-    dims = _common([dims_of_outputs(row, step)[-1] for step in steps]) if dims is None else dims
+    dims = _find_common_dims([dims_of_outputs(row, step)[-1] for step in steps]) if dims is None else dims
     dst = helper.make_tensor_value_info("dst", type_, dims)
     whole = helper.make_graph(nodes, row.case.id, inputs, [dst], constants)
     opsets = [helper.make_opsetid("", _OPSET)]
     return helper.make_model(whole, opset_imports=opsets, ir_version=_IR_VERSION, doc_string=row.id)
 
 
-def _shape_name(graph: Graph, k: int) -> str:
+def _name_shape(graph: Graph, k: int) -> str:
     return "shape" if len(graph.nodes) == 1 else f"shape{k}"
 
 
-def _attributes(node: Node) -> dict[str, int]:
+def _export_attributes(node: Node) -> dict[str, int]:
     """`allowzero` is `not special_zero`; 0 is its default."""
     zero = node.special_zero
     assert zero is not None
@@ -126,6 +128,6 @@ def _attributes(node: Node) -> dict[str, int]:
     return {} if zero.values[0] else {"allowzero": 1}
 
 
-def _common(dims: Sequence[tuple[int, ...]]) -> tuple[int | None, ...]:
+def _find_common_dims(dims: Sequence[tuple[int, ...]]) -> tuple[int | None, ...]:
     """Return the lengths that dims of one rank share, None for the others; ONNX wants the rank of every tensor."""
     return tuple(lengths[0] if len(set(lengths)) == 1 else None for lengths in zip(*dims, strict=True))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from ..meaning.contract import contracts
-from ..meaning.partial import UNKNOWN_TYPE, Branch, PartialCall, answer_of, decide, folded_names, kind_of, rules_of
+from ..meaning.partial import UNKNOWN_TYPE, Branch, PartialCall, answer_of, decide, find_folded_names, kind_of, rules_of
 from ..model import CallForm, Operation, Spec
 from .nodes import Dims, ReshapeNode, known_dims, without_names
 
@@ -77,7 +77,7 @@ class NodeJudge:
         decision = NodeDecision(kind, rules_of(branches), (), dst, branches if kind == "conditional" else ())
         if node.src is None or node.shape is None or decision.dst is None:
             return decision
-        return decision._replace(folded=folded_names(node.src, node.shape, decision.dst))
+        return decision._replace(folded=find_folded_names(node.src, node.shape, decision.dst))
 
 
 def _has_unknown_lengths_alone(node: ReshapeNode) -> bool:

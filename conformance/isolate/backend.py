@@ -16,7 +16,7 @@ from ..model import NOT_RUN, Adapter, Claims, Graph, Isolated, Result, Tensor
 from ..plan.rows import Row
 from ..run.call import arguments_of
 from ..run.ended_process import DEFAULT_HANGS, HangCounter, HangPolicy
-from ..run.row import result_without_call, run_rows
+from ..run.row import make_result_without_call, run_rows
 from ..system.files import temporary_folder
 from ..system.progress import begin
 from .process.launch import CAN_LIMIT_MEMORY, DEFAULT_LIMITS, DEVICE_MEMORY, ProcessLimits
@@ -141,7 +141,7 @@ def run_in_isolation(
             called = _announce_next_calls(called, rows, remote, claims)
         yield from run_rows(called, adapter, claims, hangs)
     for row in rest:
-        yield result_without_call(row, NOT_RUN)
+        yield make_result_without_call(row, NOT_RUN)
 
 
 def _note_begun(rows: Iterable[Row]) -> Iterator[Row]:

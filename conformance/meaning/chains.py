@@ -31,7 +31,7 @@ def meaning_of(
     forms = [form and form.of_types] * len(shapes)
     forms[own_node] = form
     if shared_src:
-        return _meaning_of_fork(contract, src, shapes, special_zero, forms)
+        return _decide_fork(contract, src, shapes, special_zero, forms)
     volume = prod(src)
     meaning = Meaning("legal", src, ())
     silent: tuple[str, ...] = ()  # with "" for an unspecified node without a silent rule
@@ -53,7 +53,7 @@ def meaning_of(
     return meaning._replace(kind=kind, rules=rules if silent else beyond)
 
 
-def _meaning_of_fork(
+def _decide_fork(
     contract: Contract, src: tuple[int, ...], shapes: tuple[tuple[int, ...], ...], special_zero: tuple[bool, ...],
     forms: Sequence[CallForm | None],
 ) -> Meaning:  # fmt: skip

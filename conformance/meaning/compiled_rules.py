@@ -77,25 +77,25 @@ def _compile(rule: Rule) -> Iterable[tuple[str, CompiledRule]]:
     if rule.offered_calls:
         _translate(rule.offered_calls, condition)
     if rule.requires:
-        yield "requires", CompiledRule(rule.id, *_translate(rule.requires, _condition))
+        yield "requires", CompiledRule(rule.id, *_translate(rule.requires, _lower_condition))
     if rule.when and rule.level == "capacity":
-        yield "capacities", CompiledRule(rule.id, *_translate(rule.when, partial(_condition, more=_ANSWER)))
+        yield "capacities", CompiledRule(rule.id, *_translate(rule.when, partial(_lower_condition, more=_ANSWER)))
     elif rule.when:
-        yield "silences", CompiledRule(rule.id, *_translate(rule.when, _condition))
+        yield "silences", CompiledRule(rule.id, *_translate(rule.when, _lower_condition))
     if rule.gives and rule.where:
-        where = _translate(rule.where, _where)
-        text, copies = _translate(rule.gives, _gives)
+        where = _translate(rule.where, _lower_where)
+        text, copies = _translate(rule.gives, _lower_gives)
         yield "gives", CompiledRule(rule.id, text, False, where, copies)
     if rule.ensures:
-        kind, text = _translate(rule.ensures, _ensures)
+        kind, text = _translate(rule.ensures, _lower_ensures)
         yield kind, CompiledRule(rule.id, text, kind == "agreements")
 
 
 @lru_cache(1024)
-def _condition(text: str, more: frozenset[str] = FORM_NAMES) -> tuple[str, bool]:
+def _lower_condition(text: str, more: frozenset[str] = FORM_NAMES) -> tuple[str, bool]:
     """Return the text of a condition on a call, and whether it asks about the form. `more`: names beside the call's."""
     tree = parse(text, CALL_NAMES | more)
-    return _lower(tree), bool(_names(tree) & FORM_NAMES)
+    return _lower(tree), bool(_find_names(tree) & FORM_NAMES)
 
 
 @lru_cache(64)
@@ -107,7 +107,7 @@ def condition(text: str) -> Callable[[tuple[int, ...], tuple[int, ...], bool], b
 
 
 @lru_cache(1024)
-def fault_condition(text: str, legal: bool) -> Callable[[PlainCall], bool]:
+def compile_fault_condition(text: str, legal: bool) -> Callable[[PlainCall], bool]:
     """Return a condition on a call, the type of src and, if the call is legal, its answer."""
     names = CALL_NAMES | {"src_type"} | ({"dst"} if legal else set())
     source = f"lambda src_type, src, shape, special_zero, dst, _volume: {_lower(parse(text, names))}"
@@ -116,12 +116,12 @@ def fault_condition(text: str, legal: bool) -> Callable[[PlainCall], bool]:
 
 
 @lru_cache(1024)
-def _where(text: str) -> str:
+def _lower_where(text: str) -> str:
     return _lower(parse(text, CALL_NAMES | ENTRY_NAMES, in_range=[("shape", "i")]))
 
 
 @lru_cache(1024)
-def _gives(text: str) -> tuple[str, str | None]:
+def _lower_gives(text: str) -> tuple[str, str | None]:
     if text == INFERRED:
         return "None", None
     read: list[tuple[str, str | int]] = [("shape", "i"), ("src", "i"), ("src", _ANY_INDEX)]
@@ -141,13 +141,13 @@ def _gives(text: str) -> tuple[str, str | None]:
 
 
 @lru_cache(1024)
-def _ensures(text: str) -> tuple[str, str]:
+def _lower_ensures(text: str) -> tuple[str, str]:
     """Return the kind of a condition on the answer, and the text that decides it."""
     tree = parse(text, CALL_NAMES | {"dst", "declared"})
     match tree:
         case ast.Compare(
             left=ast.Call(func=ast.Name(id="product"), args=[ast.Name(id="dst")]), ops=[ast.Eq()], comparators=[volume]
-        ) if not _names(volume) & {"dst", "declared"}:
+        ) if not _find_names(volume) & {"dst", "declared"}:
             return "volumes", _lower(volume)
         case ast.Call(func=ast.Name(id="agrees"), args=[ast.Name(id="dst"), ast.Name(id="declared")]):
             return "agreements", ast.unparse(tree)
@@ -159,7 +159,7 @@ def _ensures(text: str) -> tuple[str, str]:
                     generators=[ast.comprehension(target=ast.Name(id=name), iter=ast.Name(id="dst"), ifs=[])],
                 )
             ],
-        ) if length == name and not _names(most) & {"dst", "declared", name}:
+        ) if length == name and not _find_names(most) & {"dst", "declared", name}:
             return "bounds", _lower(most)
     raise Invalid(
         f"`ensures: {text}` has no closed form; write product(dst) == (something without dst), agrees(dst, declared), "
@@ -167,7 +167,7 @@ def _ensures(text: str) -> tuple[str, str]:
     )
 
 
-def _names(tree: ast.expr) -> set[str]:
+def _find_names(tree: ast.expr) -> set[str]:
     return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
 
 

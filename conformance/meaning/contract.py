@@ -90,7 +90,7 @@ class Contract:
     def __init__(self, rules: Iterable[Rule], types: tuple[str, ...] = (), shape_types: tuple[str, ...] = ()) -> None:
         rules = list(rules)
         compiled = compile_rules(rules)
-        self.source = _source(compiled)
+        self.source = _write_source(compiled)
         of_answer = (*compiled.gives, *compiled.volumes, *compiled.agreements, *compiled.bounds)
         self.of_answer = frozenset(each.rule for each in of_answer)
         """The rules that look at single lengths of src or at dst, and not at the call alone."""
@@ -134,7 +134,7 @@ def _compile(source: str) -> CodeType:
     return compile(source, "<contract>", "exec")
 
 
-def documents_by_contract(compiled: Mapping[str, Contract]) -> dict[Contract, list[str]]:
+def group_documents(compiled: Mapping[str, Contract]) -> dict[Contract, list[str]]:
     by_source: dict[str, list[str]] = {}
     for document, contract in compiled.items():
         by_source.setdefault(contract.source, []).append(document)
@@ -163,14 +163,14 @@ def contracts(spec: Spec, without: str | None = None) -> dict[str, Contract]:
 # ── the function a contract becomes ───────────────────────────────────────────────────────────────
 
 
-def _source(rules: CompiledRules) -> str:
+def _write_source(rules: CompiledRules) -> str:
     lines = ["def meaning(src, shape, special_zero, form=None):", "    rank = len(src)", "    _volume = product(src)"]
     lines += _indent(_collect("broken", rules.requires, "if not ({text}):"))
     lines += ["    if broken:", "        return Meaning('illegal', None, broken)"]
-    lines += _indent(_entries(rules.gives))
+    lines += _indent(_write_entries(rules.gives))
     lines += _indent(_infer_free_lengths(rules.volumes))
     lines += _indent(_agree(rules))
-    lines += _indent(_bound(rules))
+    lines += _indent(_write_bounds(rules))
     lines += _indent(_collect("silent", rules.silences, "if {text}:"))
     most = f", min(({', '.join(rule.text for rule in rules.bounds)},))" if rules.bounds else ""
     lines += ["    if silent or many:", f"        return Meaning('unspecified', tuple(dst), silent{most})"]
@@ -193,7 +193,7 @@ def _collect(name: str, rules: Sequence[CompiledRule], test: str) -> list[str]:
     return [f"{name} = ()", *plain, *of_form]
 
 
-def _entries(rules: Sequence[CompiledRule]) -> list[str]:
+def _write_entries(rules: Sequence[CompiledRule]) -> list[str]:
     """Return lines that fix or free each entry of dst; a call is illegal if two rules fix one entry differently.
 
     `unknown` is true if no rule gives an entry a meaning. Such an entry is never inferred.
@@ -255,7 +255,7 @@ def _agree(rules: CompiledRules) -> list[str]:
     ]
 
 
-def _bound(rules: CompiledRules) -> list[str]:
+def _write_bounds(rules: CompiledRules) -> list[str]:
     """Return lines that make a call illegal if each dst has a length that is too large. No length is inferred here."""
     if not rules.bounds:
         return []

@@ -46,8 +46,8 @@ Lengths = tuple[int, ...]
 
 def calls(domain: Domain) -> Iterator[tuple[Lengths, Lengths, bool]]:
     """Yield (src, shape, special_zero) of every call of a domain: fewer entries first, then smaller ones."""
-    sources = _by_size(domain.max_rank, range(domain.max_length + 1))
-    shapes = _by_size(domain.max_entries, range(domain.lowest, domain.highest + 1))
+    sources = _group_by_size(domain.max_rank, range(domain.max_length + 1))
+    shapes = _group_by_size(domain.max_entries, range(domain.lowest, domain.highest + 1))
     pairs = sorted(itertools.product(sources, shapes), key=lambda pair: (*map(sum, zip(*pair, strict=True)), pair))
     for of_src, of_shape in pairs:
         for src, shape in itertools.product(sources[of_src], shapes[of_shape]):
@@ -58,7 +58,7 @@ def calls(domain: Domain) -> Iterator[tuple[Lengths, Lengths, bool]]:
 CALLS_AT_LIMITS = "those with up to 66 dims or entries of 1, and with one length of up to 2^62"
 
 
-def calls_at_limits() -> Iterator[tuple[Lengths, Lengths, bool]]:
+def list_calls_at_limits() -> Iterator[tuple[Lengths, Lengths, bool]]:
     """Yield calls that a limit on the rank, on a length or on the volume tells apart; see CALLS_AT_LIMITS."""
     for src_rank, shape_rank in sorted(itertools.product(range(1, 67), repeat=2), key=sum):
         yield (1,) * src_rank, (1,) * shape_rank, False
@@ -70,7 +70,7 @@ def calls_at_limits() -> Iterator[tuple[Lengths, Lengths, bool]]:
 _Size = tuple[int, int]
 
 
-def _by_size(most: int, values: range) -> dict[_Size, list[Lengths]]:
+def _group_by_size(most: int, values: range) -> dict[_Size, list[Lengths]]:
     """Return every tuple of up to `most` values, by its length and the sum of its magnitudes."""
     by_size: dict[_Size, list[Lengths]] = {}
     for count in range(most + 1):

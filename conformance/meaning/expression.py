@@ -62,7 +62,7 @@ def parse(text: str, names: frozenset[str], wants: str = _TRUTH, in_range: Itera
         raise Invalid(f"not an expression: {text!r} ({getattr(error, 'msg', error)})") from None
     _check_depth(tree)
     scope = _Scope({name: _KINDS[name] for name in names}, frozenset(in_range))
-    kind = _kind(tree, scope._replace(condition=tree if wants == _TRUTH else None))
+    kind = _check(tree, scope._replace(condition=tree if wants == _TRUTH else None))
     if kind != wants and not (wants == NUMBER and kind == _INDEX):
         raise Invalid(f"{text!r} is {kind}, where {wants} is wanted")
     return tree
@@ -76,17 +76,17 @@ def _check_depth(tree: ast.expr) -> None:
         raise Invalid(f"nested more than {_MAX_DEPTH} levels deep; split the rule")
 
 
-def _kind(node: ast.expr, scope: _Scope) -> str:
+def _check(node: ast.expr, scope: _Scope) -> str:
     """Return the kind of value that an expression has; Invalid if it is not in the language."""
     match node:
         case ast.Constant():
-            return _constant(node)
+            return _check_constant(node)
         case ast.Name(id=name):
-            return _name(name, scope)
+            return _check_name(name, scope)
         case ast.Tuple(elts=elements):
-            return _row(node, [_kind(element, scope) for element in elements])
+            return _check_row(node, [_check(element, scope) for element in elements])
         case ast.BoolOp(op=op, values=operands):
-            return _logic(operands, scope, isinstance(op, ast.And))
+            return _check_logic(operands, scope, isinstance(op, ast.And))
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             _wants(operand, scope, _TRUTH, _LENGTHS, _TEXTS)
             return _TRUTH
@@ -94,19 +94,19 @@ def _kind(node: ast.expr, scope: _Scope) -> str:
             _wants(operand, scope, NUMBER, _INDEX)
             return NUMBER
         case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult() | ast.FloorDiv() | ast.Mod()):
-            return _arithmetic(node, scope)
+            return _check_arithmetic(node, scope)
         case ast.Compare():
-            return _comparison(node, scope)
+            return _check_comparison(node, scope)
         case ast.Subscript():
-            return _subscript(node, scope)
+            return _check_subscript(node, scope)
         case ast.Call():
-            return _call(node, scope)
+            return _check_call(node, scope)
         case ast.GeneratorExp():
             raise Invalid(f"a loop outside of a function in {_quote(node)}; write it in sum, product, all or any")
-    raise Invalid(f"{_quote(node)} is not allowed in a contract; use {_hint(node)}")
+    raise Invalid(f"{_quote(node)} is not allowed in a contract; use {_suggest(node)}")
 
 
-def _constant(node: ast.Constant) -> str:
+def _check_constant(node: ast.Constant) -> str:
     value = node.value
     if isinstance(value, bool):
         return _TRUTH
@@ -119,14 +119,14 @@ def _constant(node: ast.Constant) -> str:
     raise Invalid(f"the constant {_quote(node)} is not a whole number, true, false or a name in quotes")
 
 
-def _name(name: str, scope: _Scope) -> str:
+def _check_name(name: str, scope: _Scope) -> str:
     if name not in scope.kinds:
         known = ", ".join(sorted(scope.kinds))
         raise Invalid(f"unknown name {name!r}; the names here are {known} and the functions {', '.join(FUNCTIONS)}")
     return scope.kinds[name]
 
 
-def _row(node: ast.expr, kinds: list[str]) -> str:
+def _check_row(node: ast.expr, kinds: list[str]) -> str:
     if not kinds:
         return _NOTHING
     if set(kinds) <= {NUMBER, _INDEX}:
@@ -137,13 +137,13 @@ def _row(node: ast.expr, kinds: list[str]) -> str:
 
 
 def _wants(node: ast.expr, scope: _Scope, *kinds: str) -> str:
-    kind = _kind(node, scope)
+    kind = _check(node, scope)
     if kind not in kinds:
         raise Invalid(f"{_quote(node)} is {kind}, where {' or '.join(dict.fromkeys(kinds))} is wanted")
     return kind
 
 
-def _logic(operands: list[ast.expr], scope: _Scope, is_and: bool) -> str:
+def _check_logic(operands: list[ast.expr], scope: _Scope, is_and: bool) -> str:
     for operand in operands:
         _wants(operand, scope._replace(condition=operand), _TRUTH)
         if is_and:  # a test on the left holds on the right
@@ -170,7 +170,7 @@ def _safe_after(node: ast.expr) -> frozenset[_Subscript]:
     return frozenset()
 
 
-def _arithmetic(node: ast.BinOp, scope: _Scope) -> str:
+def _check_arithmetic(node: ast.BinOp, scope: _Scope) -> str:
     for side in (node.left, node.right):
         _wants(side, scope, NUMBER, _INDEX)
     if isinstance(node.op, ast.FloorDiv | ast.Mod) and not (isinstance(node.right, ast.Constant) and node.right.value):
@@ -178,10 +178,10 @@ def _arithmetic(node: ast.BinOp, scope: _Scope) -> str:
     return NUMBER
 
 
-def _comparison(node: ast.Compare, scope: _Scope) -> str:
+def _check_comparison(node: ast.Compare, scope: _Scope) -> str:
     left = node.left
     for op, right in zip(node.ops, node.comparators, strict=True):
-        a, b = (NUMBER if kind == _INDEX else kind for kind in (_kind(left, scope), _kind(right, scope)))
+        a, b = (NUMBER if kind == _INDEX else kind for kind in (_check(left, scope), _check(right, scope)))
         if isinstance(op, _ORDER):
             fits = a == b == NUMBER
         elif isinstance(op, ast.In | ast.NotIn):
@@ -196,7 +196,7 @@ def _comparison(node: ast.Compare, scope: _Scope) -> str:
     return _TRUTH
 
 
-def _subscript(node: ast.Subscript, scope: _Scope) -> str:
+def _check_subscript(node: ast.Subscript, scope: _Scope) -> str:
     match node.value, node.slice:
         case ast.Name(id=row), ast.Name(id=index) if scope.kinds.get(index) == _INDEX:
             safe = (row, index) in scope.in_range
@@ -215,7 +215,7 @@ def _subscript(node: ast.Subscript, scope: _Scope) -> str:
     return NUMBER if kind == _LENGTHS else _TEXT
 
 
-def _call(node: ast.Call, scope: _Scope) -> str:
+def _check_call(node: ast.Call, scope: _Scope) -> str:
     if not isinstance(node.func, ast.Name) or node.func.id not in FUNCTIONS:
         raise Invalid(f"call of {_quote(node.func)}; the functions are {', '.join(FUNCTIONS)}")
     function = node.func.id
@@ -232,7 +232,7 @@ def _call(node: ast.Call, scope: _Scope) -> str:
     if function == "len":
         _wants(argument, scope, _LENGTHS, _TEXTS)
         return NUMBER
-    kind = _loop(argument, scope) if isinstance(argument, ast.GeneratorExp) else _element(argument, scope)
+    kind = _check_loop(argument, scope) if isinstance(argument, ast.GeneratorExp) else _check_element(argument, scope)
     if function in ("all", "any"):
         if kind != _TRUTH:
             raise Invalid(f"{_quote(node)} asks whether {kind} holds; write a comparison")
@@ -242,26 +242,26 @@ def _call(node: ast.Call, scope: _Scope) -> str:
     return NUMBER
 
 
-def _element(node: ast.expr, scope: _Scope) -> str:
+def _check_element(node: ast.expr, scope: _Scope) -> str:
     return NUMBER if _wants(node, scope, _LENGTHS, _TEXTS) == _LENGTHS else _TEXT
 
 
-def _loop(node: ast.GeneratorExp, scope: _Scope) -> str:
+def _check_loop(node: ast.GeneratorExp, scope: _Scope) -> str:
     """Return the kind of value that a loop yields; Invalid if the loop is nested or runs over anything but a row."""
     if scope.in_loop or len(node.generators) != 1:
         raise Invalid(f"a loop inside a loop in {_quote(node)}; a contract is linear in the rank")
     (loop,) = node.generators
     if loop.is_async:
         raise Invalid("async is not allowed in a contract")
-    bound, in_range = _bound(loop, scope)
+    bound, in_range = _bind_names(loop, scope)
     inner = _Scope({**scope.kinds, **bound}, scope.in_range | in_range, in_loop=True)
     for condition in loop.ifs:
         _wants(condition, inner._replace(condition=condition), _TRUTH)
         inner = inner._replace(in_range=inner.in_range | _safe_after(condition))
-    return _kind(node.elt, inner._replace(condition=node.elt if isinstance(node.elt, ast.Compare) else None))
+    return _check(node.elt, inner._replace(condition=node.elt if isinstance(node.elt, ast.Compare) else None))
 
 
-def _bound(loop: ast.comprehension, scope: _Scope) -> tuple[dict[str, str], frozenset[_Subscript]]:
+def _bind_names(loop: ast.comprehension, scope: _Scope) -> tuple[dict[str, str], frozenset[_Subscript]]:
     """Return the names that a loop binds, with their kinds, and the subscripts that are in range inside."""
     indices = 0
     match loop.iter:
@@ -278,7 +278,7 @@ def _bound(loop: ast.comprehension, scope: _Scope) -> tuple[dict[str, str], froz
         case _:
             over = _quote(loop.iter)
             raise Invalid(f"a loop over {over}; loops run over src, shape, enumerate(shape) or range(len(shape))")
-    element = _element(ast.Name(row, ast.Load()), scope)
+    element = _check_element(ast.Name(row, ast.Load()), scope)
     targets = loop.target.elts if isinstance(loop.target, ast.Tuple) else [loop.target]
     names = [target.id for target in targets if isinstance(target, ast.Name)]
     wanted = indices + elements
@@ -299,7 +299,7 @@ def _quote(node: ast.AST) -> str:
         return type(node).__name__
 
 
-def _hint(node: ast.AST) -> str:
+def _suggest(node: ast.AST) -> str:
     match node:
         case ast.BinOp(op=ast.Pow()):
             return "* a few times"

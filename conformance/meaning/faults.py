@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 
 from ..model import KnownFault, Malformed, Meaning, PlainCall, Problem
-from .compiled_rules import fault_condition
+from .compiled_rules import compile_fault_condition
 from .expression import Invalid
 
 
@@ -20,7 +20,7 @@ class KnownFaults:
                 self._conditions.append((fault, lambda _: True))
                 continue
             try:
-                self._conditions.append((fault, fault_condition(fault.when.text, legal=not fault.rules)))
+                self._conditions.append((fault, compile_fault_condition(fault.when.text, legal=not fault.rules)))
             except Invalid as invalid:
                 problems.append(Problem(fault.when.place, f"fault {fault.id!r}: {invalid}"))
         if problems:

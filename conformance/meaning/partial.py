@@ -63,11 +63,11 @@ def decide(contract: Contract, call: PartialCall) -> tuple[Branch, ...]:
         broken = tuple(
             rule
             for rule, holds in contract.requirements
-            if all(run.result is False for run in runs(lambda facts: holds(*_values(call, facts))))  # noqa: B023
+            if all(run.result is False for run in runs(lambda facts: holds(*_make_values(call, facts))))  # noqa: B023
         )
         return (Branch((), "illegal", broken, None),) if broken else ()
     branches: list[Branch] = []
-    for facts, meaning in runs(lambda facts: meaning_with(facts, contract, call)):
+    for facts, meaning in runs(lambda facts: find_meaning_with(facts, contract, call)):
         if meaning is None:
             return ()
         rules = () if meaning.kind == "legal" else meaning.rules  # a legal call may be past a capacity
@@ -131,7 +131,7 @@ def answer_of(branches: Sequence[Branch]) -> Lengths | None:
     return tuple(dst) if answers else None
 
 
-def folded_names(src: Lengths, shape: Lengths, dst: Lengths) -> tuple[str, ...]:
+def find_folded_names(src: Lengths, shape: Lengths, dst: Lengths) -> tuple[str, ...]:
     """Return the names of src that a -1 takes in together with other lengths, as when a batch is folded into it."""
     taken = [str(d) for entry, d in zip(shape, dst, strict=True) if entry == -1 and d not in src]
     parts = {part for d in taken for part in re.split(r"[*/]", d)}
@@ -144,9 +144,9 @@ def describe_folded(names: Sequence[str]) -> str:
     return f"; {' and '.join(names)} {verb} folded into -1 with others" if names else ""
 
 
-def meaning_with(facts: Facts, contract: Contract, call: PartialCall) -> Any:
+def find_meaning_with(facts: Facts, contract: Contract, call: PartialCall) -> Any:
     """Return the meaning of a call in one run, with the texts of lengths that depend on names."""
-    meaning = contract.meaning(*_values(call, facts))
+    meaning = contract.meaning(*_make_values(call, facts))
     return meaning._replace(dst=meaning.dst and tuple(map(text_of, meaning.dst)))
 
 
@@ -156,10 +156,10 @@ def text_of(length: Any) -> Any:
     return str(settled) if isinstance(settled, Symbol) else settled
 
 
-def _values(call: PartialCall, facts: Facts) -> tuple[Any, ...]:
+def _make_values(call: PartialCall, facts: Facts) -> tuple[Any, ...]:
     """Return src, shape, special_zero and the form as values that a contract takes."""
     src, shape = (
-        _UnknownRow() if row is None else tuple(_value(n, f"{name}[{k}]", low, facts) for k, n in enumerate(row))
+        _UnknownRow() if row is None else tuple(_make_value(n, f"{name}[{k}]", low, facts) for k, n in enumerate(row))
         for name, row, low in (("src", call.src, 1), ("shape", call.shape, -math.inf))
     )
     zero = UnknownTruth(facts, "special_zero") if call.special_zero is None else call.special_zero
@@ -170,7 +170,7 @@ def _values(call: PartialCall, facts: Facts) -> tuple[Any, ...]:
     return src, shape, zero, call.form._replace(**of_types)
 
 
-def _value(length: Length, own_name: str, low: float, facts: Facts) -> Any:
+def _make_value(length: Length, own_name: str, low: float, facts: Facts) -> Any:
     if isinstance(length, int):
         return length
     return facts.length(own_name, low) if length is None else facts.length(length)

@@ -172,10 +172,10 @@ class WholeNumber:
         return not self > other
 
     def __floordiv__(self: Any, other: Any) -> Any:
-        return _known(divmod(self, other)[0])
+        return _require_known(divmod(self, other)[0])
 
     def __rfloordiv__(self: Any, other: int) -> Any:
-        return _known(divmod(other, self)[0])
+        return _require_known(divmod(other, self)[0])
 
     def __mod__(self: Any, other: Any) -> Any:
         return divmod(self, other)[1]
@@ -184,7 +184,7 @@ class WholeNumber:
         return divmod(other, self)[1]
 
 
-def _known(quotient: Any) -> Any:
+def _require_known(quotient: Any) -> Any:
     if quotient is None:
         raise Undecidable
     return quotient
@@ -256,13 +256,13 @@ class Symbol(WholeNumber):
 
     # ── comparisons ───────────────────────────────────────────────────────────────────────────────
 
-    def _parts(self) -> tuple[Symbol, Symbol]:
+    def _split_fraction(self) -> tuple[Symbol, Symbol]:
         """Return what is above and what is below the line of a fraction."""
         above = Symbol(self.facts, Fraction(self.factor.numerator), {n: p for n, p in self.powers.items() if p > 0})
         below = Symbol(self.facts, Fraction(self.factor.denominator), {n: -p for n, p in self.powers.items() if p < 0})
         return above, below
 
-    def _range(self) -> tuple[Any, Any]:
+    def _find_range(self) -> tuple[Any, Any]:
         """Return bounds of a length of one name, or of a positive one."""
         found: list[Any] = [1, 1]
         for name, power in self.powers.items():
@@ -274,17 +274,17 @@ class Symbol(WholeNumber):
 
     def is_whole(self) -> bool:
         """Ask whether this quotient is a whole number."""
-        above, below = self._parts()
+        above, below = self._split_fraction()
         known = self.facts.names
         if not below.powers:  # 3n / 2 is whole if n comes in steps of 2
             divisors = (known[name].step ** power for name, power in above.powers.items())
             if (math.prod(divisors, start=above.factor) / below.factor).denominator == 1:
                 return True
-            if name := _only(above.powers):
+            if name := _find_name(above.powers):
                 return self.facts.name_holds(name, "is a multiple of", int(below.factor))
-        if not above.powers and (name := _only(below.powers)):  # 6 / n is whole only for some n: which is stated
+        if not above.powers and (name := _find_name(below.powers)):  # 6 / n is whole only for some n: which is stated
             return below.factor == 1 and self.facts.name_holds(name, "divides", int(above.factor))
-        if (not above.powers and not below.powers) or abs(self._range()[1]) < 1:
+        if (not above.powers and not below.powers) or abs(self._find_range()[1]) < 1:
             return False
         whole = self.facts.holds(above, "is a multiple of", below)
         if whole and not above.powers:
@@ -294,30 +294,30 @@ class Symbol(WholeNumber):
 
     def _is(self, relation: str, other: Any) -> bool:
         """Ask whether this is equal to, or less than, another length or an int."""
-        is_plain = isinstance(other, int) and (_only(self.powers) or other <= 0 or self.factor < 0)
+        is_plain = isinstance(other, int) and (_find_name(self.powers) or other <= 0 or self.factor < 0)
         one, ratio = (other, self) if is_plain else (1, self.times(other, -1))
         if not isinstance(ratio, Symbol) or not ratio.powers:
             return HOLDS[relation](getattr(ratio, "factor", ratio), one)
-        if name := _only(ratio.powers):
+        if name := _find_name(ratio.powers):
             bound, is_inverse = one / ratio.factor, ratio.factor < 0
-        elif name := _only(ratio.powers, -1 if one == 1 else 1):
+        elif name := _find_name(ratio.powers, -1 if one == 1 else 1):
             bound, is_inverse = ratio.factor, True
         if name and is_inverse and relation == "<":
             return not self.facts.name_holds(name, "<", math.floor(bound) + 1)
         if name:
             return self.facts.name_holds(name, relation, bound)
-        if relation == "=" and one == 1 and (name := _only(ratio.powers, 2) or _only(ratio.powers, -2)):
+        if relation == "=" and one == 1 and (name := _find_name(ratio.powers, 2) or _find_name(ratio.powers, -2)):
             square = ratio.factor if ratio.powers[name] < 0 else 1 / ratio.factor
             root = math.isqrt(abs(square.numerator))
             return root * root == square and self.facts.name_holds(name, "=", root)
         if one == 0 and relation == "=":
             return False  # several names, each of them at least 1
-        low, high = ratio._range()
+        low, high = ratio._find_range()
         if not low <= one <= high or (relation == "<" and low == one):
             return relation == "<" and bool(high < one)
         if one != 1:
             return self.facts.holds(self, relation, other)
-        above, below = ratio._parts()
+        above, below = ratio._split_fraction()
         if relation == "<":
             return self.facts.holds(above, "<", below)
         if (not below.powers and above.factor != 1) or (not above.powers and below.factor != 1):
@@ -339,7 +339,7 @@ def _enclose(name: str) -> str:
     return name if re.fullmatch(r"[\w.\[\]]+|\(.*\)", name) else f"({name})"
 
 
-def _only(powers: Mapping[str, int], power: int = 1) -> str | None:
+def _find_name(powers: Mapping[str, int], power: int = 1) -> str | None:
     """Return the name of a product of one name to this power."""
     (name, found), *others = powers.items() or [("", 0)]
     return name if found == power and not others else None

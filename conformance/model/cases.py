@@ -69,7 +69,7 @@ class CaseKey(NamedTuple):
     """The facet of rows that have another value; empty if there is none."""
 
 
-def _facts(words: str = "", facet: str = "") -> Mapping[str, str]:
+def _say(words: str = "", facet: str = "") -> Mapping[str, str]:
     return {"words": words, "facet": facet}
 
 
@@ -83,22 +83,22 @@ class Step:
     special_zero: tuple[bool, ...]
     expect: Mapping[str, ExpectedResult]
     """By document; the key `*` for all the others."""
-    layout: Layout = field(default="dense", metadata=_facts("src laid out {}", "layout:{}"))
-    in_place: bool = field(default=False, metadata=_facts("dst may overwrite src", "in-place"))
-    bits: str | None = field(default=None, metadata=_facts("bits {}"))
+    layout: Layout = field(default="dense", metadata=_say("src laid out {}", "layout:{}"))
+    in_place: bool = field(default=False, metadata=_say("dst may overwrite src", "in-place"))
+    bits: str | None = field(default=None, metadata=_say("bits {}"))
     """Exact bit patterns of src in hex, words of the element's width; `all`: every pattern of a 16-bit type;
     `edges`: the short list of the type, over and over."""
-    shared_src: bool = field(default=False, metadata=_facts("each node takes src", "shared-src"))
+    shared_src: bool = field(default=False, metadata=_say("each node takes src", "shared-src"))
     """Whether each node of the chain takes src, not the output before it; the answer is the last node's output."""
-    shared_shape: bool = field(default=False, metadata=_facts("nodes share a shape tensor", "shared-shape"))
+    shared_shape: bool = field(default=False, metadata=_say("nodes share a shape tensor", "shared-shape"))
     """Whether a node takes the shape tensor of the node before it where the two shapes are equal."""
     constant_nodes: Literal["none", "first", "second"] = field(
-        default="none", metadata=_facts("a constant shape in every second node from the {}")
+        default="none", metadata=_say("a constant shape in every second node from the {}")
     )
     """Whether every second node of the chain, from the first or the second, has a constant shape of another type,
     however the shapes of the other nodes are passed."""
 
-    new_program: bool = field(default=False, metadata=_facts("in a separate program, which is then deleted"))
+    new_program: bool = field(default=False, metadata=_say("in a separate program, which is then deleted"))
     """Whether the graph is compiled for this step alone. An equal program of other steps stays."""
 
     def is_constant(self, k: int) -> bool:
@@ -126,23 +126,23 @@ class Case:
     place: Place
     declared: tuple[int | None, ...] | Literal["unknown"] | None = None
     """Dims declared of dst; `unknown`: declared without a rank; None: nothing is declared."""
-    title: str | None = field(default=None, metadata=_facts())
+    title: str | None = field(default=None, metadata=_say())
     """The fact in words, if a reader cannot understand the id as a sentence."""
     links: tuple[str, ...] = ()
     """Addresses of bugs of the kind that the case finds."""
-    shape_type: str | None = field(default=None, metadata=_facts("shape of {}"))
+    shape_type: str | None = field(default=None, metadata=_say("shape of {}"))
     """Set if the case is about that type; None: every type that the operation lists."""
-    shape_rank: int = field(default=1, metadata=_facts("shape of rank {}"))
-    shape_column: bool = field(default=False, metadata=_facts("shape of one column"))
+    shape_rank: int = field(default=1, metadata=_say("shape of rank {}"))
+    shape_column: bool = field(default=False, metadata=_say("shape of one column"))
     """Whether a shape of rank 2 or more has its entries along the first dimension, not along the last."""
-    shape_step: int = field(default=1, metadata=_facts("entries of shape {} places apart in memory", "shape-strides"))
+    shape_step: int = field(default=1, metadata=_say("entries of shape {} places apart in memory", "shape-strides"))
     """Set if shape arrives with run and its entries do not lie side by side; -1: in reverse."""
-    mixed_shape_types: bool = field(default=False, metadata=_facts("every second shape of another type"))
+    mixed_shape_types: bool = field(default=False, metadata=_say("every second shape of another type"))
     """Whether the shape of every second node, from the second, is of the other type that the operation takes."""
-    one_shape_memory: bool = field(default=False, metadata=_facts("shapes of all steps in the same memory"))
+    one_shape_memory: bool = field(default=False, metadata=_say("shapes of all steps in the same memory"))
     """Whether the shapes that arrive lie where those of the step before lay."""
-    dst_type: str | None = field(default=None, metadata=_facts("dst declared as {}"))
-    dst_strides: str | None = field(default=None, metadata=_facts("dst declared with strides {}", "dst-strides"))
+    dst_type: str | None = field(default=None, metadata=_say("dst declared as {}"))
+    dst_strides: str | None = field(default=None, metadata=_say("dst declared with strides {}", "dst-strides"))
     """Strides declared of dst, counted in elements and separated by spaces; `declared` then has every length."""
     attributes: Mapping[str, Operand | None] = field(default_factory=dict)
     """Attributes that replace the usual ones or are added to them; None: missing."""
@@ -150,26 +150,26 @@ class Case:
     """The counts of `src`, `shape` (1 is right) and `extra` inputs (0 is right)."""
     outputs: Mapping[str, int] = field(default_factory=dict)
     """The counts of `dst` (1 is right) and `extra` outputs (0 is right)."""
-    in_node: Literal["last", "first", "middle"] = field(default="last", metadata=_facts("in the {} node"))
+    in_node: Literal["last", "first", "middle"] = field(default="last", metadata=_say("in the {} node"))
     """The node of a chain that the attributes, inputs, outputs and declared dst of the case are of."""
-    concurrent: int = field(default=1, metadata=_facts("{} steps at the same time", "threads"))
+    concurrent: int = field(default=1, metadata=_say("{} steps at the same time", "threads"))
     """The number of steps that are called together, each with its own thread."""
-    one_program: bool = field(default=False, metadata=_facts("the threads share a program", "threads:one-program"))
+    one_program: bool = field(default=False, metadata=_say("the threads share a program", "threads:one-program"))
     """Whether steps that are called together share the program of their graph; otherwise each has its own."""
     known: Literal["all", "some", "none"] = field(
-        default="all", metadata=_facts("{} of the lengths of src known when the graph is compiled")
+        default="all", metadata=_say("{} of the lengths of src known when the graph is compiled")
     )
     """The lengths of src that the graph declares: those that all calls share, every other one, or none."""
-    unknown_rank: bool = field(default=False, metadata=_facts("the rank of src not known when the graph is compiled"))
-    pause_ms: int = field(default=0, metadata=_facts("after a pause of {} ms"))
+    unknown_rank: bool = field(default=False, metadata=_say("the rank of src not known when the graph is compiled"))
+    pause_ms: int = field(default=0, metadata=_say("after a pause of {} ms"))
     """Milliseconds without a call before the last step."""
-    times: int = field(default=1, metadata=_facts("called {} times in a row"))
+    times: int = field(default=1, metadata=_say("called {} times in a row"))
     """The number of times that each step is called, or as many as fit into `REPEAT_SECONDS` of run/row.py.
     The first outcome that is another is that of the step."""
-    large: bool = field(default=False, metadata=_facts(facet="large"))
+    large: bool = field(default=False, metadata=_say(facet="large"))
     generated: bool = False
     """Whether `each` made the steps: then those of equal ranks share a program, and evidence keeps one outcome."""
-    rows: Literal["one-per-type", "one-per-operation"] | None = field(default=None, metadata=_facts())
+    rows: Literal["one-per-type", "one-per-operation"] | None = field(default=None, metadata=_say())
     """Set if the case has fewer rows: one for each type, of the first operation; or one for each operation and type,
     where shape arrives with run if it can. None: one for each way of passing shape."""
 
@@ -196,7 +196,7 @@ def _keys_of(part: type[Case] | type[Step]) -> tuple[CaseKey, ...]:
 STEP_KEYS, CASE_KEYS = _keys_of(Step), _keys_of(Case)
 
 
-def given_keys(part: Case | Step) -> Iterator[tuple[CaseKey, Any]]:
+def list_given_keys(part: Case | Step) -> Iterator[tuple[CaseKey, Any]]:
     """Yield the optional keys of a case or a step that have another value than the default, with that value."""
     for key in STEP_KEYS if isinstance(part, Step) else CASE_KEYS:
         value = getattr(part, key.name)

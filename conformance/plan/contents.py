@@ -16,7 +16,7 @@ Words = np.ndarray[Any, np.dtype[Any]]
 """Elements as unsigned integers, flat."""
 
 
-def _edges_of_integers(bits: int) -> tuple[int, ...]:
+def _list_edges_of_integers(bits: int) -> tuple[int, ...]:
     """Return 0, 1, the limits with and without a sign and their neighbours, and bits in turn."""
     top, ones = 1 << bits - 1, (1 << bits) - 1
     return 1, 0, top - 1, top, ones, ones - 1, top + 1, 2, ones // 3, ones - ones // 3
@@ -44,7 +44,7 @@ EDGES: Mapping[str, tuple[int, ...]] = {
         0xFFF0000000000001,
     ),
     "bool": (1, 0),
-    **{type_: _edges_of_integers(8 * WIDTH[type_]) for type_ in WIDTH if type_[0] in "su"},
+    **{type_: _list_edges_of_integers(8 * WIDTH[type_]) for type_ in WIDTH if type_[0] in "su"},
 }  # fmt: skip
 """Bit patterns worth a test, by type: zeros, subnormals, limits, infinities, NaNs, values that rounding changes."""
 _EXPONENT_BITS = {"f32": 8, "bf16": 8, "f16": 5, "f64": 11}
@@ -94,7 +94,7 @@ def scramble_of(type_: str) -> Scramble:
 
 
 @lru_cache(len(WIDTH))
-def _first_turn(type_: str) -> Words:
+def _make_first_turn(type_: str) -> Words:
     """Return the elements of the first round through all places."""
     scramble, wide = scramble_of(type_), np.uint64
     place = np.arange(scramble.places, dtype=wide)
@@ -107,9 +107,9 @@ def _first_turn(type_: str) -> Words:
     return first
 
 
-def default_words(type_: str, start: int, size: int) -> Words:
+def make_default_words(type_: str, start: int, size: int) -> Words:
     """Return `size` default elements from the element `start` of the scramble on."""
-    scramble, first = scramble_of(type_), _first_turn(type_)
+    scramble, first = scramble_of(type_), _make_first_turn(type_)
     words = np.empty(size, first.dtype)
     turn, place = divmod(start % scramble.size, scramble.places)
     done = 0
@@ -133,7 +133,7 @@ class DefaultElements:
     def __getitem__(self, part: slice, /) -> memoryview:
         begin, end, _ = part.indices(self._bytes)
         first, behind = begin // WIDTH[self._type], -(-end // WIDTH[self._type])
-        words = default_words(self._type, self._start + first, max(behind - first, 0)).view(np.uint8)
+        words = make_default_words(self._type, self._start + first, max(behind - first, 0)).view(np.uint8)
         at = begin - first * WIDTH[self._type]
         return words[at : at + max(end - begin, 0)].data
 
@@ -143,7 +143,7 @@ def repeat_words(type_: str, words: Sequence[int], size: int) -> Words:
     return np.tile(np.array(words, f"<u{WIDTH[type_]}"), -(-size // len(words)))[:size]
 
 
-def edge_patterns(type_: str, start: int) -> list[int]:
+def rotate_edges(type_: str, start: int) -> list[int]:
     """Return the EDGES of a type, rotated by `start`."""
     words = EDGES[type_]
     at = start % len(words)

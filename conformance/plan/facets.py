@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from itertools import chain
 
 from ..model import Case, Operation, ShapePassedAs, Step
-from ..model.cases import families_of, given_keys
+from ..model.cases import families_of, list_given_keys
 
 C_INTERFACE_TYPES = ("s64", "f32", "bool", "string")
 """Attribute types that the usual C interface can set; the others are the facet `form:attribute-types`."""
@@ -16,22 +16,22 @@ _BITS = (53, 31)
 """Bits of a length, without its sign, past which it is a facet: numbers of JavaScript and s32 hold no more."""
 
 
-def facets_of_case(case: Case) -> Iterator[str]:
+def find_case_facets(case: Case) -> Iterator[str]:
     """Yield the facets that all rows of a case share; each row also has those of its way and of its element type."""
-    for step in _kinds_of_steps(case):
-        yield from _facets_of_keys(step)
+    for step in _pick_steps(case):
+        yield from _find_facets_of_keys(step)
         if len(step.shapes) > 1:
             yield "chain"
         if step.src_type != case.steps[0].src_type:
             yield f"type:{step.src_type}"
-    yield from limit_facets(set(_dims_of_tensors(case)))
+    yield from find_limit_facets(set(_list_dims_of_tensors(case)))
     if case.declared is not None:
         yield "declared"
-    yield from _facets_of_keys(case)
-    yield from _form_facets(case)
+    yield from _find_facets_of_keys(case)
+    yield from _find_form_facets(case)
 
 
-def facets_of_way(case: Case, operation: Operation, shape_type: str, shape_passed_as: ShapePassedAs) -> Iterator[str]:
+def find_way_facets(case: Case, operation: Operation, shape_type: str, shape_passed_as: ShapePassedAs) -> Iterator[str]:
     is_shape_known = shape_passed_as != "runtime" or has_constant_nodes(case)
     if is_shape_known and case.unknown_rank:
         yield "unknown-src:rank"
@@ -40,10 +40,10 @@ def facets_of_way(case: Case, operation: Operation, shape_type: str, shape_passe
     if shape_passed_as != "attribute":
         yield f"shape-type:{shape_type}"
         if has_two_shape_types(case):
-            yield f"shape-type:{other_shape_type(operation, shape_type)}"
+            yield f"shape-type:{choose_other_shape_type(operation, shape_type)}"
     if shape_passed_as == "runtime" and len(operation.shape_passed_as) > 1:
         yield RUNTIME_SHAPE
-    ranks = ({len(dims) for dims in tensor} for tensor in dims_over_steps(case))
+    ranks = ({len(dims) for dims in tensor} for tensor in list_dims_over_steps(case))
     changes = case.unknown_rank or (not case.generated and any(len(each) > 1 for each in ranks))
     if shape_passed_as == "runtime" and changes:
         yield f"{RUNTIME_SHAPE}:changing-rank"  # no document promises that one program takes several ranks
@@ -66,18 +66,18 @@ def has_two_shape_types(case: Case) -> bool:
     return has_constant_nodes(case) or case.mixed_shape_types
 
 
-def other_shape_type(operation: Operation, shape_type: str) -> str:
+def choose_other_shape_type(operation: Operation, shape_type: str) -> str:
     """Return the type of the shapes beside shapes of a type; the same type if there is no other."""
     return next((type_ for type_ in operation.shape_types if type_ != shape_type), shape_type)
 
 
-def _facets_of_keys(part: Case | Step) -> Iterator[str]:
-    for key, value in given_keys(part):
+def _find_facets_of_keys(part: Case | Step) -> Iterator[str]:
+    for key, value in list_given_keys(part):
         if key.facet:
             yield from map(key.facet.format, families_of(value) if key.name == "layout" else (value,))
 
 
-def limit_facets(tensors: Collection[tuple[int, ...]]) -> Iterator[str]:
+def find_limit_facets(tensors: Collection[tuple[int, ...]]) -> Iterator[str]:
     """Yield the highest rank of some tensors, and the largest limit that a length passes."""
     if rank := max(map(len, tensors)):
         yield f"rank:{rank}"
@@ -88,7 +88,7 @@ def limit_facets(tensors: Collection[tuple[int, ...]]) -> Iterator[str]:
             return
 
 
-def _dims_of_tensors(case: Case) -> Iterator[tuple[int, ...]]:
+def _list_dims_of_tensors(case: Case) -> Iterator[tuple[int, ...]]:
     """Yield the lengths of each tensor of a case: src, dst as shape and expectation have it, and dst as declared."""
     for step in case.steps:
         yield step.src
@@ -102,7 +102,7 @@ def _dims_of_tensors(case: Case) -> Iterator[tuple[int, ...]]:
         yield tuple(operand.values)
 
 
-def _kinds_of_steps(case: Case) -> Iterable[Step]:
+def _pick_steps(case: Case) -> Iterable[Step]:
     """Return a step of each kind that facets tell apart; generated steps are many."""
     if not case.generated:
         return case.steps
@@ -110,14 +110,14 @@ def _kinds_of_steps(case: Case) -> Iterable[Step]:
     return kinds.values()
 
 
-def dims_over_steps(case: Case) -> Iterator[list[tuple[int, ...]]]:
+def list_dims_over_steps(case: Case) -> Iterator[list[tuple[int, ...]]]:
     """Yield for src, and then for each shape of the chain, its values over the steps."""
     yield [step.src for step in case.steps]
     for k in range(len(case.steps[0].shapes)):
         yield [step.shapes[k] for step in case.steps]
 
 
-def _form_facets(case: Case) -> Iterator[str]:
+def _find_form_facets(case: Case) -> Iterator[str]:
     if case.attributes:
         yield "form:attributes"
     given = [value for value in case.attributes.values() if value is not None]

@@ -15,7 +15,7 @@ from ..model import LAYOUTS, STRIDED, Elements, Layout, Tensor
 from ..model.cases import families_of
 from ..model.types import WIDTH, dtype_of
 from .contents import EDGES as EDGES  # noqa: PLC0414 - adapters import it from here
-from .contents import DefaultElements, Words, default_words, edge_patterns, repeat_words
+from .contents import DefaultElements, Words, make_default_words, repeat_words, rotate_edges
 
 GUARD_BYTES = 64
 """Bytes before and after the elements, and between them where a layout leaves gaps, that no backend may write."""
@@ -49,7 +49,7 @@ class TensorSpec(NamedTuple):
 def digest_of_elements(elements: Elements) -> str:
     """Return the first 8 bytes of the SHA-256 of a tensor's elements, as evidence holds it."""
     digest = hashlib.sha256()
-    for part in _parts(elements):
+    for part in _cut(elements):
         digest.update(part)
     return digest.hexdigest()[:16]
 
@@ -88,7 +88,7 @@ class GuardedBuffer:
 def strides_of(dims: tuple[int, ...], layout: Layout, width: int) -> tuple[int, ...]:
     """Return the byte strides of a layout."""
     if layout not in STRIDED:
-        return _dense_strides(dims, width)
+        return _find_dense_strides(dims, width)
     rank, parts = len(dims), layout.split("+")
     wide = "stepped" in parts or (parts == ["padded"] and rank == 1)
     step = width * (7 if "stepped-7" in parts else 3 if "stepped-3" in parts else 2 if wide else 1)
@@ -115,7 +115,7 @@ def _axes_of(family: str, parts: Sequence[str], rank: int) -> Collection[int]:
 
 
 @lru_cache(4096)
-def _dense_strides(dims: tuple[int, ...], width: int) -> tuple[int, ...]:
+def _find_dense_strides(dims: tuple[int, ...], width: int) -> tuple[int, ...]:
     strides = []
     for length in reversed(dims):
         strides.append(width)
@@ -151,7 +151,7 @@ def has_no_memory(dims: tuple[int, ...]) -> bool:
     return any(length <= 0 for length in dims) or bool(volume_of(dims) >> 60)
 
 
-def dims_error(dims: tuple[int, ...]) -> str | None:
+def find_dims_error(dims: tuple[int, ...]) -> str | None:
     """Return what is wrong with an answer's dims: too many, or a length of more than 64 bits; None if nothing is."""
     if len(dims) > MAX_ANSWER_RANK:
         return f"{len(dims):,} dims, where at most {MAX_ANSWER_RANK:,} are taken"
@@ -165,11 +165,11 @@ def are_equal(one: Elements, other: Elements) -> bool:
         return one == other
     if one is other:
         return True
-    pairs = zip(_parts(one), _parts(other), strict=True) if len(one) == len(other) else [(b"", b"other length")]
+    pairs = zip(_cut(one), _cut(other), strict=True) if len(one) == len(other) else [(b"", b"other length")]
     return all(bytes(part) == bytes(same) for part, same in pairs)
 
 
-def _parts(elements: Elements) -> Iterator[bytes | memoryview]:
+def _cut(elements: Elements) -> Iterator[bytes | memoryview]:
     for at in range(0, len(elements), _PART_BYTES):
         yield elements[at : at + _PART_BYTES]
 
@@ -183,7 +183,7 @@ def size_of(type_: str, dims: tuple[int, ...]) -> int:
     return 0 if has_no_memory(dims) else volume_of(dims) * WIDTH[type_]
 
 
-def max_answer_bytes(src: tuple[int, ...]) -> int:
+def count_max_answer_bytes(src: tuple[int, ...]) -> int:
     """Return the bytes of the largest answer that is read from another process: no right one is half as large."""
     return max(_ALWAYS_READ_BYTES, 2 * size_of("f64", src))  # no type is wider
 
@@ -192,9 +192,9 @@ def patterns(source: TensorSpec) -> Words:
     """Return the elements of a source as unsigned integers, flat, in row-major order."""
     volume = volume_of(source.dims)
     if source.layout not in REPEATING or not volume:
-        return _words(source, volume)
+        return _make_words(source, volume)
     steps = tuple(map(abs, strides_of(source.dims, source.layout, 1)))
-    words = _words(source, 1 + sum(reach_of(source.dims, steps)))
+    words = _make_words(source, 1 + sum(reach_of(source.dims, steps)))
     return view_of(words, words.dtype, source.dims, tuple(step * words.itemsize for step in steps)).reshape(-1)
 
 
@@ -206,13 +206,13 @@ def view_of(
     return np.ndarray(tuple([n for n, _ in axes]), kind, memory, offset, tuple([s for _, s in axes]))
 
 
-def _words(source: TensorSpec, size: int) -> Words:
+def _make_words(source: TensorSpec, size: int) -> Words:
     """Return the first elements of a source, before any is repeated."""
     kind = np.dtype(f"<u{WIDTH[source.type]}")
     if source.bits is None:
-        return default_words(source.type, source.start, size)
+        return make_default_words(source.type, source.start, size)
     if source.bits == "edges":
-        return repeat_words(source.type, edge_patterns(source.type, source.start), size)
+        return repeat_words(source.type, rotate_edges(source.type, source.start), size)
     if source.bits == "all":
         return np.arange(size, dtype=kind)
     return repeat_words(source.type, [int(word, 16) for word in source.bits.split()], size)

@@ -13,13 +13,13 @@ from ..model import INTEGERS, Case, Operation, ShapePassedAs, Spec, Suite
 from ..model.types import WIDTH, range_of
 from .facets import (
     C_INTERFACE_TYPES,
-    facets_of_case,
-    facets_of_way,
+    choose_other_shape_type,
+    find_case_facets,
+    find_way_facets,
     has_constant_nodes,
     has_two_shape_types,
-    other_shape_type,
 )
-from .lower import lower, lower_one, meanings_at
+from .lower import find_meanings_at, lower, lower_one
 from .memory import volume_of
 from .steps import RowStep, StepMeaning
 
@@ -78,7 +78,7 @@ class Row(_RowFields):
     def meanings(self, number: int) -> tuple[StepMeaning, ...]:
         """Return what one of its steps means: each meaning, and the documents that say so."""
         if number not in self._meanings:
-            self._meanings[number] = meanings_at(self, number)
+            self._meanings[number] = find_meanings_at(self, number)
         return self._meanings[number]
 
     @cached_property
@@ -96,7 +96,7 @@ class Row(_RowFields):
         self.__dict__.pop("steps", None)
 
 
-def case_of_step(row: Row, number: int) -> Case:
+def make_case_of_step(row: Row, number: int) -> Case:
     """Return the case of a row with one of its steps; src and what the graph knows of it are as beside the others."""
     case, step = row.case, row.step(number)
     dims, start = step.graph.src.dims, step.src_spec.start
@@ -167,16 +167,16 @@ def plan_of_cases(suite: Suite, names: Container[str]) -> Plan:
 
 def rows_of(cases: Iterable[Case], spec: Spec, compiled: Mapping[str, Contract]) -> Iterator[Row]:
     for case in cases:
-        shared = frozenset(facets_of_case(case))
-        for operation, types in _operations(case, spec):
+        shared = frozenset(find_case_facets(case))
+        for operation, types in _list_operations(case, spec):
             for shape_passed_as in operation.shape_passed_as[-1:] if case.rows else operation.shape_passed_as:
                 own_types = operation.shape_types[-1:] if case.rows else operation.shape_types
                 for shape_type in (case.shape_type,) if case.shape_type else own_types:
                     if is_expressible(case, operation, shape_passed_as, shape_type):
-                        yield from _rows(case, operation, shape_passed_as, shape_type, compiled, types, shared)
+                        yield from _make_rows(case, operation, shape_passed_as, shape_type, compiled, types, shared)
 
 
-def _operations(case: Case, spec: Spec) -> Iterator[tuple[Operation, tuple[str, ...]]]:
+def _list_operations(case: Case, spec: Spec) -> Iterator[tuple[Operation, tuple[str, ...]]]:
     """Yield the operations that a case runs for, each with the types of src.
 
     Of a case that runs once for each type, the types take the operations in turn: shape is an attribute in the first,
@@ -197,11 +197,11 @@ def row_of(
     case: Case, operation: Operation, shape_passed_as: ShapePassedAs, shape_type: str, compiled: Mapping[str, Contract]
 ) -> Row:
     """Return the row of a case for one operation and one way of passing shape, in the type that src has."""
-    types, facets = (case.steps[0].src_type,), frozenset(facets_of_case(case))
-    return next(_rows(case, operation, shape_passed_as, shape_type, compiled, types, facets))
+    types, facets = (case.steps[0].src_type,), frozenset(find_case_facets(case))
+    return next(_make_rows(case, operation, shape_passed_as, shape_type, compiled, types, facets))
 
 
-def _rows(
+def _make_rows(
     case: Case, operation: Operation, shape_passed_as: ShapePassedAs, shape_type: str, compiled: Mapping[str, Contract],
     types: Iterable[str], shared: frozenset[str],
 ) -> Iterator[Row]:  # fmt: skip
@@ -213,7 +213,7 @@ def _rows(
     if case.shape_type and shape_passed_as == "attribute":
         parts.append(shape_type)
     name, rest = f"{case.id}[{operation.id}-", f"{'-'.join(parts)}]"
-    facets = shared | frozenset(facets_of_way(case, operation, shape_type, shape_passed_as))
+    facets = shared | frozenset(find_way_facets(case, operation, shape_type, shape_passed_as))
     first = None
     for type_ in types:
         id_, own = f"{name}{type_}{rest}", _with_type(facets, type_)
@@ -237,7 +237,7 @@ def is_expressible(case: Case, operation: Operation, shape_passed_as: ShapePasse
         return False
     if (case.shape_step != 1 or case.one_shape_memory) and shape_passed_as != "runtime":
         return False
-    if case.mixed_shape_types and other_shape_type(operation, shape_type) == shape_type:
+    if case.mixed_shape_types and choose_other_shape_type(operation, shape_type) == shape_type:
         return False
     if static and any(step.shared_shape for step in case.steps):
         return False  # an attribute is no tensor
@@ -245,7 +245,7 @@ def is_expressible(case: Case, operation: Operation, shape_passed_as: ShapePasse
     if has_constant_nodes(case) and "constant" not in operation.shape_passed_as:
         return False
     if has_two_shape_types(case):
-        types.add(other_shape_type(operation, shape_type))
+        types.add(choose_other_shape_type(operation, shape_type))
     absent = case.inputs.get("shape") == 0 or "shape" in case.attributes
     if absent and (shape_passed_as, shape_type) != (operation.shape_passed_as[0], operation.shape_types[0]):
         return False  # there is only one way to leave shape out

@@ -46,7 +46,7 @@ def parse_selection(expression: str, plan: Plan) -> Chooser:
     tokens = [bracket or word for bracket, word in _TOKEN.findall(expression)]
     if not tokens:
         raise BadExpression("the expression is empty; write words of case ids, such as 'infer and not empty'")
-    test, rest = _either(tokens, plan)
+    test, rest = _read_any(tokens, plan)
     if rest:
         raise BadExpression(f"{rest[0]!r} is one too many in {expression!r}; join words with and, or, not")
     return test
@@ -73,11 +73,11 @@ def nearest(expression: str, cases: Cases) -> list[str]:
     return find_near(meant, names, 3, 0.7) or find_near(meant, words)
 
 
-def _either(tokens: list[str], plan: Plan) -> _Parsed:
-    return _joined(tokens, plan, "or", any, partial(_joined, word="and", join=all, read=_one))
+def _read_any(tokens: list[str], plan: Plan) -> _Parsed:
+    return _read_joined(tokens, plan, "or", any, partial(_read_joined, word="and", join=all, read=_read_one))
 
 
-def _joined(
+def _read_joined(
     tokens: list[str], plan: Plan, word: str, join: Callable[[Iterable[bool]], bool], read: Callable[..., _Parsed]
 ) -> _Parsed:
     """Read the parts that a word joins."""
@@ -89,14 +89,14 @@ def _joined(
     return (lambda row: join(each(row) for each in tests)), rest
 
 
-def _one(tokens: list[str], plan: Plan) -> _Parsed:
+def _read_one(tokens: list[str], plan: Plan) -> _Parsed:
     if not tokens or tokens[0] in ("and", "or", ")"):
         raise BadExpression(f"a word is missing before {tokens[0]!r}" if tokens else "the expression ends too early")
     if tokens[0] == "not":
-        test, rest = _one(tokens[1:], plan)
+        test, rest = _read_one(tokens[1:], plan)
         return (lambda row: not test(row)), rest
     if tokens[0] == "(":
-        test, rest = _either(tokens[1:], plan)
+        test, rest = _read_any(tokens[1:], plan)
         if rest[:1] != [")"]:
             raise BadExpression("a bracket is not closed")
         return test, rest[1:]

@@ -24,7 +24,7 @@ SHARED_FROM_ELEMENTS = 1 << 21
 _latest: dict[TensorSpec, GuardedBuffer] = {}
 
 
-def _latest_buffer(src_spec: TensorSpec) -> GuardedBuffer:
+def _reuse_latest_buffer(src_spec: TensorSpec) -> GuardedBuffer:
     buffer = _latest.get(src_spec)
     if buffer is None:
         _latest.clear()  # first, as two of them need twice the memory
@@ -33,13 +33,13 @@ def _latest_buffer(src_spec: TensorSpec) -> GuardedBuffer:
 
 
 @lru_cache(4)
-def _memory_of_shapes(number: int, size: int) -> bytearray:
+def _allocate_shapes(number: int, size: int) -> bytearray:
     return bytearray(size)
 
 
-def _in_one_memory(number: int, buffer: GuardedBuffer) -> GuardedBuffer:
+def _put_in_one_memory(number: int, buffer: GuardedBuffer) -> GuardedBuffer:
     """Return a shape in the memory of all with its number and size. Who calls with it writes it there before."""
-    tensor = replace(buffer.tensor, memory=_memory_of_shapes(number, len(buffer.before)))
+    tensor = replace(buffer.tensor, memory=_allocate_shapes(number, len(buffer.before)))
     return GuardedBuffer(tensor, buffer.before, buffer.elements)
 
 
@@ -72,7 +72,7 @@ class RowStep:
         if self.large:
             return lay_out(self.src_spec)
         if self.src_spec.layout == "far" or volume_of(self.src_spec.dims) >= _ONE_KEPT_FROM_ELEMENTS:
-            return _latest_buffer(self.src_spec)
+            return _reuse_latest_buffer(self.src_spec)
         return (_medium_buffer if self.is_too_large_to_keep else _small_buffer)(self.src_spec)
 
     @cached_property
@@ -94,4 +94,4 @@ class RowStep:
     def arriving(self) -> tuple[GuardedBuffer, ...]:
         """The shapes that arrive with run, in memory."""
         buffers = tuple(_shape_buffer(*shape, self.shape_step) for shape in self.shapes)
-        return tuple(map(_in_one_memory, count(), buffers)) if self.one_shape_memory else buffers
+        return tuple(map(_put_in_one_memory, count(), buffers)) if self.one_shape_memory else buffers

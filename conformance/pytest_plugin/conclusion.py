@@ -20,7 +20,7 @@ from ..model import BAD, NOT_RUN, Adapter, Result
 from ..plan.rows import Row, parse_drawn_id
 from ..run.ended_process import AFTER_HANGS
 from ..run.quiet_backend import quiet_backend, remove_places
-from ..run.row import result_without_call
+from ..run.row import make_result_without_call
 from ..runner import planted_backends
 from ..runner.drawn_run import DrawnRun
 from ..runner.fresh_calls import FreshCalls
@@ -127,7 +127,7 @@ class SessionConclusion:
             result = self.results.get(row.id)
             if result is None and folder is None:
                 continue
-            result = result or result_without_call(row, NOT_RUN)
+            result = result or make_result_without_call(row, NOT_RUN)
             uncalled[row.case.id] += result.detail == AFTER_HANGS
             fewer.extend(note_fewer_calls(row, result))
             writer.row(result)

@@ -34,7 +34,7 @@ from ..report.failure_text import format_failure, format_headline
 from ..report.row_results import RowResult
 from ..run.ended_process import AFTER_HANGS
 from ..run.quiet_backend import quiet_backend, stay_in
-from ..runner.run_suite import BackendSetup, RunRequest, chosen_rows, load_waivers, set_up_backend
+from ..runner.run_suite import BackendSetup, RunRequest, choose_rows, load_waivers, set_up_backend
 from ..system.exit_codes import CommandError
 from ..system.files import lock_folder
 from ..system.groups import group_pairs
@@ -112,7 +112,7 @@ class ConformanceSession:
         self.folder = os.getcwd()
         self.calls = RowCalls(request, adapter, setup.claims)
         self.rows = {row.id: row for row in self.plan.rows}
-        self.wanted = chosen_rows(request)
+        self.wanted = choose_rows(request)
         self.conclusion = SessionConclusion(config, request, adapter, setup, self.wanted, named is not None)
 
     def describe_backend(self) -> str:

@@ -29,7 +29,7 @@ def write(
     """
     finished = cache(lambda: finish(plan, evidence, conclusion))
     unwritten: list[str] = []
-    for name, render in _renderers(certified=certified).items():
+    for name, render in _load_renderers(certified=certified).items():
         with go_on(f"{name} is not written", unwritten.append):
             replace_text(folder / name, render(finished()))
     return tuple(unwritten)
@@ -40,7 +40,7 @@ def render_reports(
     certified: bool = False,
 ) -> Mapping[str, str]:  # fmt: skip
     """Render reports, by the names of their files; `packed`: the results as they are published beside a page."""
-    renderers, run = _renderers(packed, certified), finish(plan, evidence, conclusion)
+    renderers, run = _load_renderers(packed, certified), finish(plan, evidence, conclusion)
     return {name: renderers[name](run) for name in track("making reports", names, len(names))}
 
 
@@ -50,7 +50,7 @@ def finish(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> JudgedRun:
     return JudgedRun(plan, evidence, conclusion).with_drawn
 
 
-def _renderers(packed: bytes = b"", certified: bool = False) -> Mapping[str, Callable[[JudgedRun], str]]:
+def _load_renderers(packed: bytes = b"", certified: bool = False) -> Mapping[str, Callable[[JudgedRun], str]]:
     from . import badge, junit, markdown, report_page
 
     return {

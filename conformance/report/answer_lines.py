@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ..model import BAD, Verdict
 from ..system.groups import group_pairs
 from .judged_run import Wants
-from .row_results import RowResult, failing_documents
+from .row_results import RowResult, list_failing_documents
 from .wording import collect_wants, format_labels, format_step, visible
 
 Filters = dict[tuple[tuple[str, ...], ...], int]
@@ -44,10 +44,10 @@ def make_line(filters: Filters, answer: CaseAnswer, rows: Sequence[RowResult], f
     """Make a line about rows with one answer; `failing`: about the documents in which they fail, and name these."""
     by_operation: dict[str, tuple[RowResult, ...]] = group_pairs((result.row.operation, result) for result in rows)
     names = tuple(
-        (operation, format_labels(result.row for result in same), failing_documents(same) if failing else ())
+        (operation, format_labels(result.row for result in same), list_failing_documents(same) if failing else ())
         for operation, same in by_operation.items()
     )
-    documents = failing_documents(rows) if failing else {d for result in rows for d in result.verdicts}
+    documents = list_failing_documents(rows) if failing else {d for result in rows for d in result.verdicts}
     return AnswerLine(number_filter(filters, rows, documents), names, answer)
 
 

@@ -31,7 +31,7 @@ def summarize(run: JudgedRun) -> tuple[Label, str]:
     claimed = {word: by_word[word] for word in STANDING_NAMES if word in by_word and word != "not claimed"}
     if not claimed:
         return "not claimed", "no document claimed"
-    parts = [_part(word, documents, len(run.verdict_by_document)) for word, documents in claimed.items()]
+    parts = [_write_part(word, documents, len(run.verdict_by_document)) for word, documents in claimed.items()]
     if next(iter(claimed)) != "conforms" and (counts := run.failures_in_words):
         parts[0] += f" ({counts})"
     parts[-1] += run.scope_phrase
@@ -40,11 +40,11 @@ def summarize(run: JudgedRun) -> tuple[Label, str]:
     if run.target.row_options or run.target.shard or run.evidence.interrupted:
         parts.append("part of the suite")
     if next(iter(claimed)) == "conforms":
-        parts += [*filter(None, [_limits(run)]), *([run.conclusion.why] if run.conclusion.exit_code else [])]
+        parts += [*filter(None, [_describe_limits(run)]), *([run.conclusion.why] if run.conclusion.exit_code else [])]
     return "incomplete" if run.label.startswith("conforms") and run.scope_phrase else run.label, "; ".join(parts)
 
 
-def _limits(run: JudgedRun) -> str:
+def _describe_limits(run: JudgedRun) -> str:
     """Say in a few words which types were not shown, and whether all facets are claimed."""
     shown = dict.fromkeys(standing.type for standing in run.standings if standing.name == "conforms")
     parts = [f"for {', '.join(shown)} only"] if {*run.plan.suite.spec.types} - shown.keys() else []
@@ -53,7 +53,7 @@ def _limits(run: JudgedRun) -> str:
     return " ".join(parts)
 
 
-def _part(word: str, documents: tuple[str, ...], every: int) -> str:
+def _write_part(word: str, documents: tuple[str, ...], every: int) -> str:
     """`conforms to static-oneapi`, `static-spec-v0.9 and 2 more incomplete`."""
     if len(documents) == every > 1:
         named = f"{'any' if word == 'does not conform' else 'all'} of the {every} documents"
@@ -78,7 +78,7 @@ def render_svg(run: JudgedRun) -> str:
 
 def draw_badge(name: str, word: str, colour: str, message: str) -> str:
     """Draw a badge: two boxes of text, no font and no link from elsewhere; the title has the message."""
-    left, right = _width(_LEFT), _width(word)
+    left, right = _measure_width(_LEFT), _measure_width(word)
     whole = left + right + 36
     title = escape(visible(f"reshape conformance of {name}: {message}"))
     return (
@@ -91,5 +91,5 @@ def draw_badge(name: str, word: str, colour: str, message: str) -> str:
     )
 
 
-def _width(text: str) -> int:
+def _measure_width(text: str) -> int:
     return round(sum(_WIDTH.get(character, 6.9) for character in text))

@@ -185,9 +185,9 @@ def compare_runs(old: Evidence, new: Evidence, plan: Plan) -> Difference:
             both = was.get(row, held), now.get(row, held)
             tests += sum(any(each.verdicts.get(document) != NOT_CLAIMED for each in both) for document in held.verdicts)
         if row in was and row in now:
-            changes += _changes(rule, was[row], now[row], header_changes, plan, [each.get(row, {}) for each in blames])
+            changes += _compare(rule, was[row], now[row], header_changes, plan, [each.get(row, {}) for each in blames])
         elif row in comparable:
-            changes += _changes_of_drawn(rule, held, row in now, header_changes)
+            changes += _compare_drawn_row(rule, held, row in now, header_changes)
         else:
             changes.append(_make_lone(rule, held, row in now))
     compared = [run.conclusion for run in runs]
@@ -241,16 +241,16 @@ _PARTS: Mapping[str, Cause] = {
 
 def _compare_headers(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[HeaderChange]:
     for key, cause in _PARTS.items():
-        was, now = _flat(old.get(key), key), _flat(new.get(key), key)
+        was, now = _flatten(old.get(key), key), _flatten(new.get(key), key)
         for name in dict.fromkeys((*was, *now)):
             if was.get(name) != now.get(name):
                 yield HeaderChange(cause, name, was.get(name, "nothing"), now.get(name, "nothing"))
 
 
-def _flat(value: Any, name: str) -> dict[str, str]:
+def _flatten(value: Any, name: str) -> dict[str, str]:
     """Return names and values of all levels; a list of names is one value."""
     if isinstance(value, Mapping):
-        return {key: text for part, each in value.items() for key, text in _flat(each, f"{name} · {part}").items()}
+        return {key: text for part, each in value.items() for key, text in _flatten(each, f"{name} · {part}").items()}
     if name == "waivers":
         return {
             f"waiver of {', '.join(each[key] for key in KEYS if key in each)}": "; ".join(
@@ -313,9 +313,9 @@ def _make_lone(rule: str, held: Result, is_new: bool) -> Change:
     return _make_change(rule, held, tuple(held.verdicts), "other", ends[::-1] if is_new else ends, ("suite",))
 
 
-def _changes_of_drawn(rule: str, held: Result, is_new: bool, headers: HeaderChanges) -> Iterator[Change]:
+def _compare_drawn_row(rule: str, held: Result, is_new: bool, headers: HeaderChanges) -> Iterator[Change]:
     """Yield the changes of a drawn row that both runs called. The evidence of one holds it: it failed only there."""
-    causes = _others(dict.fromkeys(each.cause for each in headers)) or ("flaky",)
+    causes = _find_other_causes(dict.fromkeys(each.cause for each in headers)) or ("flaky",)
     failed = group_pairs((verdict, document) for document, verdict in held.verdicts.items() if verdict not in RIGHT)
     for verdict, documents in failed.items():
         ends = (verdict, answer(held)), (_NOT_FAILED, "not kept")
@@ -331,7 +331,7 @@ def _make_change(
     return Change(held.row, case, rule, documents, way, was, now, was_answer, now_answer, causes)
 
 
-def _changes(
+def _compare(
     rule: str,
     was: Result,
     now: Result,
@@ -340,7 +340,7 @@ def _changes(
     blamed: list[Mapping[str, Blamed]],
 ) -> Iterator[Change]:
     """Yield the changes of a row that both runs have: one for all documents that changed in the same way."""
-    same, is_same_scope = _outcome(was) == _outcome(now), all(each.cause != "claims" for each in header_changes)
+    same, is_same_scope = _strip(was) == _strip(now), all(each.cause != "claims" for each in header_changes)
     alike: dict[tuple[str, str, Direction], list[str]] = {}
     for document in dict.fromkeys((*was.verdicts, *now.verdicts)):
         before, after = (each.verdicts.get(document, NOT_RUN) for each in (was, now))
@@ -357,7 +357,7 @@ def _changes(
             continue  # a message in other words, or a step beside the one that decided
         known = plan.suite.spec.rules.get(rule)
         ruled = known is not None and any(document in known.decided_for for document in documents)
-        causes = _causes((old, new), was, now, same, header_changes, ruled)
+        causes = _find_causes((old, new), was, now, same, header_changes, ruled)
         ends = (old, answer(was)), (new, answer(now))
         yield _make_change(rule, now, tuple(documents), way, ends, causes)
 
@@ -376,12 +376,12 @@ def find_direction(was: str, now: str) -> Direction:
     return "other" if is_same else "worse"
 
 
-def _outcome(result: Result) -> tuple[Any, ...]:
+def _strip(result: Result) -> tuple[Any, ...]:
     """Return the part of a result that verdicts and waivers leave as it is."""
     return result.outcomes, result.step, result.digests, result.diagnosis, result.detail
 
 
-def _causes(
+def _find_causes(
     verdicts: tuple[str, str], was: Result, now: Result, same: bool, header_changes: HeaderChanges, ruled: bool
 ) -> tuple[Cause, ...]:
     """Return the likely causes of a change: as few as the headers allow."""
@@ -390,15 +390,15 @@ def _causes(
     if was.is_flaky or now.is_flaky:
         return ("flaky",)
     if WAIVED in (before, after) and (same or "waiver" in differs):
-        return ("waiver",) if same else ("waiver", *_others(differs))
+        return ("waiver",) if same else ("waiver", *_find_other_causes(differs))
     if NOT_CLAIMED in (before, after) and "claims" in differs:
         return ("claims",)
     if NOT_RUN in (before, after):
         return ("stopped",)
     if same and before != after:
         return ("ruling",) if ruled and "suite" in differs else ("suite",) if "suite" in differs else ("flaky",)
-    return _others(differs) or ("flaky",)
+    return _find_other_causes(differs) or ("flaky",)
 
 
-def _others(differs: Mapping[Cause, None]) -> tuple[Cause, ...]:
+def _find_other_causes(differs: Mapping[Cause, None]) -> tuple[Cause, ...]:
     return tuple(cause for cause in differs if cause in ("backend", "environment", "suite"))

@@ -66,7 +66,7 @@ class ChangeGroup(NamedTuple):
     @property
     def answers(self) -> str:
         """The answers; empty if only the claims changed."""
-        if changed_by_claims(self.first):
+        if is_changed_by_claims(self.first):
             return ""
         was = "/".join(dict.fromkeys(change.was_answer for change in self.rows))
         now = "/".join(dict.fromkeys(change.now_answer for change in self.rows))
@@ -75,7 +75,7 @@ class ChangeGroup(NamedTuple):
         return f"{shorten(was, _MAX_TEXT) or 'nothing'} → {shorten(now, _MAX_TEXT) or 'nothing'}"
 
 
-def changed_by_claims(change: Change) -> bool:
+def is_changed_by_claims(change: Change) -> bool:
     """Ask whether only the claims changed: a row that fails in neither run, and is not answered if not claimed."""
     unclaimed = change.was_answer if change.was == NOT_CLAIMED else change.now_answer
     return change.causes == ("claims",) and unclaimed == "unsupported" and not {change.was, change.now} & BAD
@@ -86,7 +86,7 @@ def _explain(change: Change) -> str:
     answers = change.was_answer, change.now_answer
     if change.was == change.now and change.was not in BAD and all(each.startswith("rejected at ") for each in answers):
         return " → ".join(answers)
-    return "" if changed_by_claims(change) else change.case
+    return "" if is_changed_by_claims(change) else change.case
 
 
 def group_changes(difference: Difference, direction: Direction) -> list[ChangeGroup]:

@@ -23,7 +23,7 @@ def dump_evidence(evidence: Evidence) -> str:
     return base64.b64encode(lzma.compress(lines.encode(), preset=0)).decode()
 
 
-def lines_in(html: str, path: Path) -> bytes:
+def extract_lines(html: str, path: Path) -> bytes:
     """Return the content of results.jsonl from a page; InvalidEvidence if it has none, several, or a damaged one."""
     found = re.findall(f"{re.escape(BEGIN)}(.*?){re.escape(END)}", html, re.DOTALL)
     if len(found) != 1:

@@ -18,7 +18,7 @@ from ..verdict.failure_kinds import FailureKind, shown_lines
 from .answer_lines import AnswerLine, CaseAnswer, Filters, StepCall, describe_steps, make_line, number_filter
 from .judged_run import FailureCounts, JudgedRun, Wants
 from .picture import Picture, draw_call
-from .row_results import RowResult, describe_cases, failing_documents
+from .row_results import RowResult, describe_cases, list_failing_documents
 from .values import ShownElements, show_elements
 from .wording import format_answer, format_blames, format_clauses, format_lines, format_step, visible
 
@@ -180,7 +180,7 @@ def _alternate_rules(cases: Cases) -> list[str]:
 def _make_full(
     run: JudgedRun, filters: Filters, rows: Sequence[RowResult], anchor: str, to_script: bool
 ) -> FailingCase:
-    first, documents, spec = rows[0], failing_documents(rows), run.plan.suite.spec
+    first, documents, spec = rows[0], list_failing_documents(rows), run.plan.suite.spec
     case, rule = first.row.case, spec.rules[first.row.case.rule]
     because = {each: rule.because for each in documents if rule.level == "decided"} | dict(rule.decided_for)
     answers: Mapping[tuple[Wants, str], Sequence[RowResult]] = group_pairs(
@@ -202,7 +202,7 @@ def _make_full(
         explain = f"{shlex.join(['conformance', 'explain', first.row.id, '--backend', run.backend])} > repeat.py"
         commands["without the suite"] = f"python3 repeat.py {anchor}" if in_script else explain
     return FailingCase(
-        anchor, _title(first), case, rule, _count(rows), documents, format_clauses(rule, documents),
+        anchor, _write_title(first), case, rule, _count(rows), documents, format_clauses(rule, documents),
         decisive, said.removeprefix(f"{', '.join(documents)}: ").replace(f" ({decisive[-1].rule.id})", ""),
         list(dict.fromkeys(reason for each in documents if (reason := because.get(each)))),
         describe_steps(rows, documents), _draw_failure(run, first), show_elements(first), lines,
@@ -215,7 +215,7 @@ def _count(rows: Sequence[RowResult]) -> int:
     return sum(len(result.failing) for result in rows)
 
 
-def _title(result: RowResult) -> str:
+def _write_title(result: RowResult) -> str:
     """Write the diagnosis and the case in words: `Subnormals flushed: subnormals of bf16`."""
     diagnosis = shorten(visible(result.diagnosis or "no diagnosis"), 80)
     return f"{diagnosis[:1].upper()}{diagnosis[1:]}: {result.row.case.heading}"
@@ -248,7 +248,7 @@ def _draw_failure(run: JudgedRun, result: RowResult) -> Picture:
 
 
 def _make_short(run: JudgedRun, filters: Filters, rows: Sequence[RowResult], is_first: bool) -> ShortCase:
-    documents, case = failing_documents(rows), rows[0].row.case
+    documents, case = list_failing_documents(rows), rows[0].row.case
     call = format_step(case, case.steps[rows[0].step])
     answers = list(dict.fromkeys(format_answer(result, generic=True, with_message=False) for result in rows))
     filter_number = number_filter(filters, rows, documents)
@@ -260,10 +260,10 @@ def _find_broken(spec: Spec, rule: Rule, blames: dict[str, Blamed], documents: I
     if worst := heaviest(blames.values()):
         rule = spec.rules.get(worst.premise.rule, rule)
         documents = [name for name, each in blames.items() if each.blame == worst.blame]
-    return BrokenRule(rule, tuple(_clauses(spec, rule, documents))[:MAX_QUOTED])
+    return BrokenRule(rule, tuple(_list_clauses(spec, rule, documents))[:MAX_QUOTED])
 
 
-def _clauses(spec: Spec, rule: Rule, documents: Iterable[str]) -> Iterator[ClauseWords]:
+def _list_clauses(spec: Spec, rule: Rule, documents: Iterable[str]) -> Iterator[ClauseWords]:
     """Yield the clauses of each document that states a rule; a document like another one has its words."""
     for name in dict.fromkeys(rule.source_of(name) for name in documents if rule.authority(name) != "our ruling"):
         if words := tuple(pointer.words for pointer in rule.pointers_in(name)):

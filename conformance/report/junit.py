@@ -22,10 +22,10 @@ def render(run: JudgedRun) -> str:
     totals["tests"] += len(run.left_out)
     del totals["skipped"]  # the usual schema has it on a suite only
     title = f"reshape conformance of {run.name}{run.scope_phrase}: {run.label}"
-    time = _seconds(round(1000 * evidence.footer["seconds"]))
+    time = _write_seconds(round(1000 * evidence.footer["seconds"]))
     root = make(None, "testsuites", name=title, **totals, time=time)
     for file, rows in group_pairs((result.row.case.file, result) for result in run.listed).items():
-        time = _seconds(sum(result.result.milliseconds for result in rows))
+        time = _write_seconds(sum(result.result.milliseconds for result in rows))
         started = evidence.header["started"][:19]
         suite = make(root, "testsuite", name=file, **_count_elements(rows), time=time, timestamp=started)
         for result in rows:
@@ -62,13 +62,13 @@ def _choose_element(result: RowResult) -> str | None:
     return None if result.worst in RIGHT else "skipped"
 
 
-def _seconds(milliseconds: int) -> str:
+def _write_seconds(milliseconds: int) -> str:
     return f"{milliseconds / 1000:.3f}"
 
 
 def _add_row(run: JudgedRun, suite: Element, result: RowResult) -> None:
     row, blames = result.row, run.conclusion.blames.get(result.row.id, {})
-    time = _seconds(result.result.milliseconds)
+    time = _write_seconds(result.result.milliseconds)
     test = make(suite, "testcase", classname=row.case.file, name=row.id, time=time)
     properties = make(test, "properties")
     make(properties, "property", name="rule", value=row.case.rule)

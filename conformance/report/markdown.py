@@ -40,18 +40,18 @@ def render(run: JudgedRun) -> str:
 def code(text: object) -> str:
     """Write any text as a code span, so that it makes no link, mention, HTML or table."""
     line = visible(text) or " "
-    fence = _fence(line, 1)
+    fence = _make_fence(line, 1)
     pad = " " if line[0] in "` " or line[-1] in "` " else ""
     return f"{fence}{pad}{line}{pad}{fence}"
 
 
 def block(text: str) -> str:
     """Write lines of any text as a code block."""
-    fence = _fence(text, 3)
+    fence = _make_fence(text, 3)
     return f"{fence}text\n{text}\n{fence}"
 
 
-def _fence(text: str, least: int) -> str:
+def _make_fence(text: str, least: int) -> str:
     """Return more backticks than the text has in a row, and at least so many."""
     return "`" * max(least, 1 + max(map(len, re.findall("`+", text)), default=0))
 

@@ -63,7 +63,7 @@ def render_page(
         styles, scripts = [], []
     else:
         styles, scripts = ([f"{menu.root}{ASSETS}/{name}" for name in names] for names in (styles, scripts))
-    return _environment().get_template(template).render(
+    return _make_environment().get_template(template).render(
         style=Markup(css), style_digest=_digest(css), script=Markup(script), script_digest=_digest(script),
         style_files=styles, script_files=scripts, foot=foot, menu=menu, here=here, **values,
     )  # fmt: skip
@@ -109,7 +109,7 @@ class Site(NamedTuple):
 
 
 @cache
-def _environment() -> Environment:
+def _make_environment() -> Environment:
     from jinja2 import Environment, FunctionLoader, StrictUndefined
     from markupsafe import Markup
 

@@ -21,7 +21,7 @@ def complete_script(rows: Mapping[str, Row], backend: str) -> str:
     frame: Any = importlib.import_module("conformance.adapters.repro.script")
     parts = {name: script_parts(row, backend) for name, row in rows.items()}
     body = frame.script(parts, {name: list_due(row) for name, row in rows.items()})
-    head = (visible(line).replace("…", "...") for line in _head(rows, backend, body))
+    head = (visible(line).replace("…", "...") for line in _write_head(rows, backend, body))
     lines: list[str] = []
     for line in (line.encode("ascii", "backslashreplace").decode() for line in head):
         indent = " " * (len(line) - len(line.lstrip()) + 4)
@@ -38,7 +38,7 @@ def list_due(row: Row) -> list[list[str]]:
     ]
 
 
-def _head(rows: Mapping[str, Row], backend: str, body: str) -> Iterator[str]:
+def _write_head(rows: Mapping[str, Row], backend: str, body: str) -> Iterator[str]:
     """Yield the calls, and how to run the script."""
     what, name = (f"{len(rows)} rows", " [NAME]") if len(rows) > 1 else (next(iter(rows.values())).id, "")
     yield f"{what} on {backend}: what the library does, without the conformance suite."

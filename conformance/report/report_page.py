@@ -85,7 +85,7 @@ def render(run: JudgedRun, packed: bytes = b"", certified: bool = False) -> str:
         documents=list(group_pairs(((each.label, each.failures, repr(each.counts)), each) for each in states).values()),
         unclaimed=list_limits(run),
         skipped=list_not_run(run),
-        facts=_head_facts(run, certified),
+        facts=_list_head_facts(run, certified),
         certificate=CERTIFICATE if certified else None,
         evidence_file=evidence_file,
         digest=sha256[:DIGEST_START],
@@ -106,13 +106,13 @@ def render(run: JudgedRun, packed: bytes = b"", certified: bool = False) -> str:
         not_run=[count_rows(why, rows) for why, rows in run.not_run.items()],
         filters=list_filters(run, brief),
         cases=list(collect_other_failures(run, list_shown(failures)) if brief else collect_cases(run, filters)),
-        details=[*_details(run, certified), (f"SHA-256 of {evidence_file}", sha256)],
+        details=[*_list_details(run, certified), (f"SHA-256 of {evidence_file}", sha256)],
         evidence=None if brief else dump_evidence(run.evidence),
         facets=list(filters),
     )
 
 
-def _head_facts(run: JudgedRun, certified: bool) -> Mapping[str, str]:
+def _list_head_facts(run: JudgedRun, certified: bool) -> Mapping[str, str]:
     """Say when, by whom, on what and against what the suite was run, and what has to change before it is run again."""
     header = run.evidence.header
     machine, suite = header["environment"], header["suite"]
@@ -159,7 +159,7 @@ def _describe_edition(document: Document) -> str:
     return f"{document.edition} ({' to '.join(ends)})" if ends else document.edition
 
 
-def _details(run: JudgedRun, certified: bool) -> Iterator[tuple[str, str]]:
+def _list_details(run: JudgedRun, certified: bool) -> Iterator[tuple[str, str]]:
     """Yield names and values of the evidence; `certified`: not the files under test, which the certificate lists."""
     header, footer = run.evidence.header, run.evidence.footer
     left_out = {"record", "milliseconds"} | ({"subject"} if certified else set())

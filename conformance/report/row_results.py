@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ..model import BAD, NOT_RUN, VERDICTS, Outcome, Result, Verdict, worst
 from ..model.verdicts import count_verdicts
 from ..plan.rows import Row, parse_drawn_id
-from ..run.row import result_without_call
+from ..run.row import make_result_without_call
 from ..system.terminal import count_noun
 
 
@@ -49,7 +49,7 @@ class RowResult(NamedTuple):
 
 def pair_rows(rows: Iterable[Row], results: Mapping[str, Result]) -> Iterator[RowResult]:
     for row in rows:
-        result = results.get(row.id) or result_without_call(row, NOT_RUN)
+        result = results.get(row.id) or make_result_without_call(row, NOT_RUN)
         verdicts = {document: result.verdicts.get(document, NOT_RUN) for document in row.documents}
         yield RowResult(row, result._replace(verdicts=verdicts), worst(verdicts.values()))
 
@@ -72,5 +72,5 @@ def describe_cases(rows: Iterable[RowResult]) -> str:
     return " and ".join(parts + [count_noun(drawn, "drawn row")] * bool(drawn))
 
 
-def failing_documents(rows: Sequence[RowResult]) -> tuple[str, ...]:
+def list_failing_documents(rows: Sequence[RowResult]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(document for result in rows for document in result.failing))

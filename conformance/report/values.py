@@ -56,20 +56,20 @@ def show_elements(result: RowResult) -> ShownElements | None:
         return None
     got = {place: bits for place, bits in zip(differing.places, differing.got, strict=False) if place < want.size}
     places = range(want.size) if want.size <= MAX_IN_GRID else got
-    elements = [_element(type_, dims, place, int(want[place]), got.get(place)) for place in places]
+    elements = [_show_element(type_, dims, place, int(want[place]), got.get(place)) for place in places]
     across = dims[-1] if dims and dims[-1] <= GRID_COLUMNS else GRID_COLUMNS
     grid = [elements[at : at + across] for at in range(0, len(elements), across)] if want.size <= MAX_IN_GRID else []
     return ShownElements(type_, differing.number, want.size, len(got), grid, [] if grid else elements)
 
 
-def _element(type_: str, dims: Sequence[int], place: int, want: int, got: str | None) -> ShownElement:
+def _show_element(type_: str, dims: Sequence[int], place: int, want: int, got: str | None) -> ShownElement:
     came = None if got is None else (got, format_number(type_, int(got, 16)))
     return ShownElement(
-        format_dims(_coordinates(dims, place)), f"{want:0{2 * WIDTH[type_]}x}", format_number(type_, want), came
+        format_dims(_find_coordinates(dims, place)), f"{want:0{2 * WIDTH[type_]}x}", format_number(type_, want), came
     )
 
 
-def _coordinates(dims: Sequence[int], place: int) -> list[int]:
+def _find_coordinates(dims: Sequence[int], place: int) -> list[int]:
     """Return the indexes of an element, the first dimension first; NumPy has no rank 65."""
     indexes = []
     for length in reversed(dims):

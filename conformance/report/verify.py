@@ -129,10 +129,10 @@ def verify_report(path: Path, plan: Plan) -> Verification:
         return verify_report(path / PAGE, plan) if content is None else verify_content(content, plan)
     text = read_content(path)
     if embedded.BEGIN.encode() in text:
-        lines = embedded.lines_in(text.decode("utf-8", "replace"), path)
+        lines = embedded.extract_lines(text.decode("utf-8", "replace"), path)
         return verify_content(FolderContent(path, lines, {PAGE: path}), plan)
     if text.startswith(b"<!doctype html>"):
-        return _page_beside_results(path, plan)
+        return _verify_page_beside_results(path, plan)
     return verify_content(FolderContent(path, text, {}), plan)
 
 
@@ -149,7 +149,7 @@ def read_folder(folder: Path) -> FolderContent | None:
     return FolderContent(found[0], read_content(found[0]), written)
 
 
-def _page_beside_results(path: Path, plan: Plan) -> Verification:
+def _verify_page_beside_results(path: Path, plan: Plan) -> Verification:
     """Look at a published page; its evidence lies beside it."""
     if path.name == CERTIFICATE:
         raise InvalidEvidence(f"{path}: is the page of a certificate; name its folder, with --certificate")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..model import Case, Meaning, Rule, Step
-from ..model.cases import given_keys
+from ..model.cases import list_given_keys
 from ..plan.rows import Row
 from ..system.groups import group_pairs
 from ..system.terminal import printable
@@ -27,17 +27,17 @@ def format_time(text: str) -> str:
 def format_step(case: Case, step: Step) -> str:
     """Write the call of a step; T is each type in turn."""
     shapes = ", then ".join(map(format_shape, step.shapes, step.special_zero))
-    return ", ".join([f"src {step.src_type}{format_dims(step.src)}", shapes, *_key_extras(step), *_form_extras(case)])
+    return ", ".join([f"src {step.src_type}{format_dims(step.src)}", shapes, *_list_keys(step), *_list_form(case)])
 
 
-def _key_extras(part: Case | Step) -> Iterable[str]:
-    return (key.words.format(shorten(str(value), 60)) for key, value in given_keys(part) if key.words)
+def _list_keys(part: Case | Step) -> Iterable[str]:
+    return (key.words.format(shorten(str(value), 60)) for key, value in list_given_keys(part) if key.words)
 
 
-def _form_extras(case: Case) -> Iterable[str]:
+def _list_form(case: Case) -> Iterable[str]:
     if case.declared is not None:
         yield f"dst declared {'without a rank' if case.declared == 'unknown' else format_dims(case.declared)}"
-    yield from _key_extras(case)
+    yield from _list_keys(case)
     for name, operand in case.attributes.items():
         yield f"{name} written as {operand.type} {format_dims(operand.values or ())}" if operand else f"{name} missing"
     for what, named in (("input", case.inputs), ("output", case.outputs)):
@@ -105,15 +105,15 @@ def format_labels(rows: Iterable[Row]) -> str:
     """Write what tells rows of one case and operation apart: `f32, f16 · s32, s64 · runtime`."""
     # the id of a row is `case[operation-type-shape type-way]`
     parts = (row.id[len(row.case.id) + 1 : -1].removeprefix(row.operation).replace("-", " ").split() for row in rows)
-    return "; ".join(_products(list(dict.fromkeys(map(tuple, parts)))))
+    return "; ".join(_write_products(list(dict.fromkeys(map(tuple, parts)))))
 
 
-def _products(names: Sequence[tuple[str, ...]]) -> list[str]:
+def _write_products(names: Sequence[tuple[str, ...]]) -> list[str]:
     """Write names of several parts as few lists; every combination of a list is one of the names."""
     by_first = group_pairs((name[0], name[1:]) for name in names if name)
     alike = group_pairs((rests, first) for first, rests in by_first.items())
     return [
         " · ".join(filter(None, (", ".join(firsts), tail)))
         for rests, firsts in alike.items()
-        for tail in (_products(rests) or [""])
+        for tail in (_write_products(rests) or [""])
     ]

@@ -31,9 +31,9 @@ from ..plan.memory import (
     COPY_LIMIT_BYTES,
     GuardedBuffer,
     are_equal,
-    dims_error,
+    count_max_answer_bytes,
+    find_dims_error,
     has_no_memory,
-    max_answer_bytes,
     size_of,
     view_of,
 )
@@ -97,9 +97,9 @@ def what_it_did(answer: Any, error: BaseException | None) -> Any:
     The message of a rejection does not count: it may have a number that differs each time.
     """
     if isinstance(error, Rejected):
-        outcome = rejection_outcome(error)
+        outcome = make_rejection_outcome(error)
         return outcome._replace(message=None) if outcome.kind == "rejected" else None
-    if error is not None or isinstance(type_ := named_type(answer), Exception):
+    if error is not None or isinstance(type_ := find_named_type(answer), Exception):
         return None
     dims = dims_of_answer(answer)
     return type_, dims, None if size_of(type_, dims) > _MAX_BYTES_AGAIN else elements_of(answer)
@@ -111,59 +111,59 @@ def call_outcome(step: RowStep, answer: Any, error: BaseException | None) -> Out
     if error is None:
         outcome, error = attempt(partial(_answer_outcome, answer, step.src))
     if outcome is None:
-        outcome = exception_outcome(error)
-    effects = _side_effects(step)
+        outcome = make_exception_outcome(error)
+    effects = _find_side_effects(step)
     return outcome._replace(side_effects=effects) if effects else outcome
 
 
-def exception_outcome(error: BaseException | None) -> Outcome:
+def make_exception_outcome(error: BaseException | None) -> Outcome:
     match error:
         case Rejected():
-            return rejection_outcome(error)
+            return make_rejection_outcome(error)
         case Unsupported():
-            return Outcome("unsupported", message=message_text(getattr(error, "facet", None)))
+            return Outcome("unsupported", message=read_message(getattr(error, "facet", None)))
         case Crashed():
-            return Outcome("crash", message=message_text(str(error)))
+            return Outcome("crash", message=read_message(str(error)))
         case TimedOut():
-            return Outcome("timeout", message=message_text(str(error)))
+            return Outcome("timeout", message=read_message(str(error)))
         case MemoryError() | OSError(errno=errno.EFBIG):
             what = "asked for more memory, or a larger file, than it may have"
-            return Outcome("crash", message=message_text(f"{what}: {as_text(error)}"))
+            return Outcome("crash", message=read_message(f"{what}: {as_text(error)}"))
         case AnswerNotRead():
             return Outcome("tensor", error.type, error.dims)
         case RemoteError():
-            return Outcome("error", message=message_text(str(error)))
+            return Outcome("error", message=read_message(str(error)))
         case KeyboardInterrupt():
             raise error
         case _:  # whatever else it raises is an error of the adapter, and the run goes on
-            return Outcome("error", message=message_text(f"{type(error).__name__}: {as_text(error)}"))
+            return Outcome("error", message=read_message(f"{type(error).__name__}: {as_text(error)}"))
 
 
-def message_text(message: Any) -> str:
+def read_message(message: Any) -> str:
     """Return a backend's message, cut, without the places of this machine; or say what it gave instead of text."""
     if not isinstance(message, str):
         message = f"{type(message).__name__} where text was expected: {as_text(message, repr)}"
     return shorten(remove_places(message), MAX_TEXT_CHARACTERS)
 
 
-def rejection_outcome(rejected: Rejected) -> Outcome:
+def make_rejection_outcome(rejected: Rejected) -> Outcome:
     """Return the outcome of a rejection: an error if its stage or message is not valid."""
     stage, message = getattr(rejected, "stage", None), getattr(rejected, "message", None)
     if not isinstance(stage, str) or stage not in ("compile", "run") or not isinstance(message, str):
         given = f"Rejected({as_text(stage, repr)}, {as_text(message, repr)})"
-        return Outcome("error", message=message_text(f"{given}: the stage is compile or run, the message text"))
-    return Outcome("rejected", stage=stage, message=message_text(message))
+        return Outcome("error", message=read_message(f"{given}: the stage is compile or run, the message text"))
+    return Outcome("rejected", stage=stage, message=read_message(message))
 
 
 def _answer_outcome(answer: Any, src: GuardedBuffer) -> Outcome:
     """Return the outcome of an answer: an error if it is no tensor."""
-    type_ = named_type(answer)
+    type_ = find_named_type(answer)
     if isinstance(type_, Exception):
-        return Outcome("error", message=message_text(str(type_)))
+        return Outcome("error", message=read_message(str(type_)))
     dims = dims_of_answer(answer)
-    if why := dims_error(dims):
+    if why := find_dims_error(dims):
         return Outcome("error", message=f"run returned a Tensor of {why}")
-    if size_of(type_, dims) > max_answer_bytes(src.tensor.dims):
+    if size_of(type_, dims) > count_max_answer_bytes(src.tensor.dims):
         raise AnswerNotRead(type_, dims)
     elements: Elements = elements_of(answer)
     shares = shares_src(answer, src)
@@ -174,7 +174,7 @@ def _answer_outcome(answer: Any, src: GuardedBuffer) -> Outcome:
     return Outcome("tensor", type_, dims, elements, None, None, (), shares)
 
 
-def named_type(answer: Any) -> str | Exception:
+def find_named_type(answer: Any) -> str | Exception:
     """Return the element type of an answer, or the reason why it is no answer."""
     if isinstance(answer, ARRAYS):
         return _type_of(answer.dtype)
@@ -202,14 +202,14 @@ def dims_of_answer(answer: Any) -> tuple[int, ...]:
     return tuple([int(length) for length in answer.dims]) if isinstance(answer, Tensor) else answer.shape
 
 
-def big_endian_error(dtype: np.dtype[Any]) -> str | None:
+def find_big_endian_error(dtype: np.dtype[Any]) -> str | None:
     """Say that an array of this type is big-endian; None if it is not."""
     return f"a big-endian array of {dtype}; give it in little-endian byte order" if dtype.byteorder == ">" else None
 
 
 @lru_cache(64)
 def _type_of(dtype: np.dtype[Any]) -> str | Exception:
-    if error := big_endian_error(dtype):
+    if error := find_big_endian_error(dtype):
         return TypeError(f"run returned {error}")
     name = name_of(dtype)
     return name if name in WIDTH else TypeError(f"run returned an array of {dtype}, which is no element type")
@@ -239,7 +239,7 @@ def elements_of(answer: Any) -> bytes | memoryview:
     return view_of(answer.memory, dtype_of(answer.type), answer.dims, answer.strides, answer.offset).tobytes()
 
 
-def _side_effects(step: RowStep) -> tuple[str, ...]:
+def _find_side_effects(step: RowStep) -> tuple[str, ...]:
     """Name the memory that the call changed and may not change, and restore it for the next call."""
     effects = []
     if step.src.touched:

@@ -83,7 +83,7 @@ def diagnose(outcome: Outcome, meaning: Meaning, expected: ExpectedAnswer) -> Di
     src_spec = expected.src_spec
     if outcome.type != src_spec.type:
         return Diagnosis("wrong type", f"answered {outcome.type}, src is {src_spec.type}")
-    wrong = wrong_dims(outcome.dims, meaning, src_spec.dims)
+    wrong = diagnose_dims(outcome.dims, meaning, src_spec.dims)
     if wrong:
         return wrong
     if outcome.data is None:
@@ -93,7 +93,7 @@ def diagnose(outcome: Outcome, meaning: Meaning, expected: ExpectedAnswer) -> Di
     return None
 
 
-def wrong_dims(got: tuple[int, ...], meaning: Meaning, src: tuple[int, ...]) -> Diagnosis | None:
+def diagnose_dims(got: tuple[int, ...], meaning: Meaning, src: tuple[int, ...]) -> Diagnosis | None:
     want = meaning.dst
     if got == want and meaning.kind == "legal":  # what is due has no length below 0
         return None
@@ -126,14 +126,14 @@ def diagnose_elements(expected: ExpectedAnswer, dims: tuple[int, ...], got: Elem
         name = STALE
     else:
         name = _find_move(expected, dims, right, wrong) or name_changes(src_spec.type, right, wrong)
-    first, digits = _first_places(right, wrong, _MAX_PLACES_NAMED), 2 * WIDTH[src_spec.type]
+    first, digits = _find_first_places(right, wrong, _MAX_PLACES_NAMED), 2 * WIDTH[src_spec.type]
     due, came = (tuple(f"{int(bits):0{digits}x}" for bits in each[first]) for each in (right, wrong))
     differing = DifferingElements(int(np.count_nonzero(right != wrong)), tuple(map(int, first)), came)
     where = f"{differing.number} of {right.size} elements differ, first at {first[0]} in row-major order"
     return Diagnosis(name, f"{name}: {where}: want {due[0]}, got {came[0]}", differing)
 
 
-def _first_places(want: Words, got: Words, most: int) -> Words:
+def _find_first_places(want: Words, got: Words, most: int) -> Words:
     """Return the indexes of the first elements that differ. Those of all would take more memory than the elements."""
     first = np.zeros(0, np.intp)
     for at in range(0, want.size, _ELEMENTS_AT_ONCE):
@@ -188,7 +188,7 @@ def _find_move(expected: ExpectedAnswer, dims: tuple[int, ...], want: Words, got
         return "column-major order"
     if not got.any() and want.any():
         return "all zero"
-    half = _first_places(want, got, 1)[0] if want.size else 0
+    half = _find_first_places(want, got, 1)[0] if want.size else 0
     if half and got[half:].any() and np.array_equal(got[half:], got[:-half]):
         return "repeated"
     sums = got.sum(dtype=np.uint64), want.sum(dtype=np.uint64)  # sorting takes long
@@ -210,11 +210,11 @@ def _find_move(expected: ExpectedAnswer, dims: tuple[int, ...], want: Words, got
 
 def _find_wrong_read(src_spec: TensorSpec, want: Words, got: Words) -> str | None:
     """Name the way in which memory was read at other places than those of src."""
-    if src_spec.layout != "dense" and _as_if_dense(src_spec, got):
+    if src_spec.layout != "dense" and _is_read_as_dense(src_spec, got):
         return "strides ignored" if src_spec.layout in STRIDED else "offset ignored"
     mark = np.frombuffer(bytes([GUARD_BYTE]) * want.itemsize, want.dtype)
     if want.itemsize > 1 and np.any(got == mark) and not np.any(want == mark):
-        return "offset ignored" if _as_if_without_offset(src_spec, got) else "memory around src read"
+        return "offset ignored" if _is_read_without_offset(src_spec, got) else "memory around src read"
     return None
 
 
@@ -228,7 +228,7 @@ def _is_in_columns(src: tuple[int, ...], dst: tuple[int, ...], want: Words, got:
     return any(np.array_equal(got, order) for order in orders)
 
 
-def _as_if_dense(src_spec: TensorSpec, got: Words) -> bool:
+def _is_read_as_dense(src_spec: TensorSpec, got: Words) -> bool:
     """Ask whether the answer is the memory of src, read as if src had no strides or no offset."""
     buffer = lay_out(src_spec)  # the memory as it was; rare, so made again
     starts = {buffer.tensor.offset, GUARD_BYTES}  # the first element, and the lowest one
@@ -236,7 +236,7 @@ def _as_if_dense(src_spec: TensorSpec, got: Words) -> bool:
     return any(row == got.tobytes() for row in rows)
 
 
-def _as_if_without_offset(src_spec: TensorSpec, got: Words) -> bool:
+def _is_read_without_offset(src_spec: TensorSpec, got: Words) -> bool:
     """Ask whether the answer is the memory of src, read from its first byte at the strides of src."""
     buffer = lay_out(src_spec)
     tensor = buffer.tensor
@@ -267,7 +267,7 @@ def name_changes(type_: str, want: Words, got: Words) -> str:
     """Name the ways in which single elements changed, or say that elements are wrong."""
     if type_ not in _FLOAT:
         return "wrong elements"
-    different = _first_places(want, got, 4096)
+    different = _find_first_places(want, got, 4096)
     few = want[different], got[different]  # first, as conversions of millions of elements take long
     roundings: dict[str, Conversion] = {
         f"rounded through {other}": partial(_round_through, other, type_)
@@ -282,7 +282,7 @@ def name_changes(type_: str, want: Words, got: Words) -> str:
     through = next(rounds, None)
     rounded = roundings[through](few[0]) if through else few[0]
     pairs = zip(*(each.tolist() for each in (*few, rounded)), strict=True)
-    ways = {_way(type_, old, new, through if new == back else None) for old, new, back in pairs}
+    ways = {_name_change(type_, old, new, through if new == back else None) for old, new, back in pairs}
     for way in ("wrong elements", "elements lost"):  # then the others say nothing of how the backend treats them
         if way in ways:
             return way
@@ -293,8 +293,8 @@ def name_changes(type_: str, want: Words, got: Words) -> str:
 
 def _is_block_lost(type_: str, want: Words, got: Words) -> bool:
     """Ask whether elements in a row are 0 although others like them were kept, so that no treatment explains it."""
-    kind, first = _FLOAT[type_], _first_places(want, got, 1)[0]
-    end = want.size - _first_places(want[::-1], got[::-1], 1)[0]
+    kind, first = _FLOAT[type_], _find_first_places(want, got, 1)[0]
+    end = want.size - _find_first_places(want[::-1], got[::-1], 1)[0]
     limits = [1, kind.fraction + 1, kind.infinity, kind.infinity + 1]  # of subnormal, normal, infinite, and NaN
     others = np.append(want[:first], want[end:])
     kept, lost = (np.digitize(part[part != 0] & kind.size, limits) for part in (others, want[first:end]))
@@ -334,13 +334,13 @@ _WAYS = (
 """Names of changes, in the order in which a diagnosis has them: it is the same for every tensor."""
 
 
-def _way(type_: str, want: int, got: int, rounded: str | None) -> str:
+def _name_change(type_: str, want: int, got: int, rounded: str | None) -> str:
     """Name the change of one element; `rounded`: the name if a conversion to another type and back explains it."""
     kind = _FLOAT[type_]
     sign, fraction, infinity, quiet = kind.size + 1, kind.fraction, kind.infinity, 1 << (kind.fraction_bits - 1)
     size, same = want & ~sign, got & ~sign
     if size > infinity:
-        return _nan_way(want, got, sign, infinity, quiet)
+        return _name_nan_change(want, got, sign, infinity, quiet)
     if 0 < size <= fraction and same == 0:
         return "subnormals flushed"
     if size == 0 and got == want ^ sign:
@@ -354,7 +354,7 @@ def _way(type_: str, want: int, got: int, rounded: str | None) -> str:
     return "wrong elements" if same else "elements lost"
 
 
-def _nan_way(want: int, got: int, sign: int, infinity: int, quiet: int) -> str:
+def _name_nan_change(want: int, got: int, sign: int, infinity: int, quiet: int) -> str:
     if got & ~sign <= infinity:
         return "NaN lost"
     if got == want | quiet:

@@ -86,7 +86,7 @@ def judge(outcome: Outcome, meaning: Meaning, expected: ExpectedAnswer, unclaime
         return Judgement(FAIL, Diagnosis(outcome.side_effects[0], f"the call did more than answer: {did}"))
     if unclaimed and _shows_nothing(outcome, expected.src_spec, unclaimed):
         return _NOT_CLAIMED
-    cell = OUTCOME_VERDICTS[outcome.kind][_column(meaning)]
+    cell = OUTCOME_VERDICTS[outcome.kind][_make_column(meaning)]
     if cell is not None:
         verdict, word = cell
         if verdict not in BAD:
@@ -106,7 +106,7 @@ def _shows_nothing(outcome: Outcome, src_spec: TensorSpec, unclaimed: Collection
     return outcome.kind in NEUTRAL
 
 
-def _column(meaning: Meaning) -> Column:
+def _make_column(meaning: Meaning) -> Column:
     if meaning.no_room:
         return "no room"
     return "capacity" if meaning.kind == "legal" and meaning.rules else meaning.kind
@@ -120,7 +120,7 @@ def _describe(word: str, outcome: Outcome, meaning: Meaning) -> str:
     return f"{word}: {outcome.message}" if outcome.message else word
 
 
-def deciding_step(by_document: Iterable[Sequence[Verdict]], outcomes: Sequence[Outcome]) -> int:
+def find_deciding_step(by_document: Iterable[Sequence[Verdict]], outcomes: Sequence[Outcome]) -> int:
     """Return the index of the step that decides a row.
 
     It is the first of the worst verdict that ends the process, or else the first that fails, document by document.

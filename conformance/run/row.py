@@ -30,7 +30,7 @@ from ..plan.steps import RowStep
 from .call import arguments_of, attempt, call_often, call_outcome, elements_of, make_call
 from .concurrent import call_concurrently
 from .ended_process import AFTER_HANGS, HangCounter, confirm
-from .judge import Judgement, deciding_step, judge_step
+from .judge import Judgement, find_deciding_step, judge_step
 
 _MAX_PROGRAMS_KEPT = 24
 """Compiled programs to keep for a row. No row that a person wrote needs as many."""
@@ -50,10 +50,10 @@ def run_rows(
     previous: Result | None = None
     for row in rows:
         if not claims.has_operation(row.operation):
-            yield result_without_call(row, NOT_CLAIMED)
+            yield make_result_without_call(row, NOT_CLAIMED)
             continue
         if hangs is not None and hangs.must_skip(row):
-            yield result_without_call(row, NOT_RUN)._replace(detail=AFTER_HANGS)
+            yield make_result_without_call(row, NOT_RUN)._replace(detail=AFTER_HANGS)
             continue
         began = perf_counter()
         previous = run_row(row, adapter, claims.find_unclaimed(row.facets), previous)
@@ -63,7 +63,7 @@ def run_rows(
         yield previous
 
 
-def result_without_call(row: Row, verdict: Verdict) -> Result:
+def make_result_without_call(row: Row, verdict: Verdict) -> Result:
     return Result(row.id, dict.fromkeys(row.documents, verdict), NOT_CALLED)
 
 
@@ -117,7 +117,7 @@ def _result_of(
     deciding = 0
     if len(judged) > 1:
         by_document = [[each[document].verdict for each in judged] for document in row.documents]
-        deciding = deciding_step(by_document, outcomes)
+        deciding = find_deciding_step(by_document, outcomes)
     diagnosis = next((judgement.diagnosis for judgement in judged[deciding].values() if judgement.diagnosis), None)
     name, text, differing = diagnosis or (None, None, None)
     if text and row.case.times > 1:
@@ -156,11 +156,11 @@ def call_parts(row: Row, adapter: Adapter) -> Iterator[Part]:
     the next call changes it, its step comes again, with that fault.
     """
     if not row.case.generated:
-        *earlier, (latest, _) = _calls(row, adapter)
+        *earlier, (latest, _) = _call_steps(row, adapter)
         yield 0, [*map(_with_late_change, row.steps, earlier), latest]
         return
     before: tuple[Outcome, Any] = Outcome("none"), None
-    for number, call in enumerate(_calls(row, adapter)):
+    for number, call in enumerate(_call_steps(row, adapter)):
         changed = _with_late_change(row.steps[number - 1], before)
         if changed is not before[0]:
             yield number - 1, [changed]
@@ -170,7 +170,7 @@ def call_parts(row: Row, adapter: Adapter) -> Iterator[Part]:
             row.steps[number - 1].free_memory()  # this call looked at its src
 
 
-def _calls(row: Row, adapter: Adapter) -> Iterator[tuple[Outcome, Any]]:
+def _call_steps(row: Row, adapter: Adapter) -> Iterator[tuple[Outcome, Any]]:
     """Call each step of a row; yield its outcome and its answer."""
     if row.case.concurrent > 1:
         for number in range(0, len(row.steps), row.case.concurrent):

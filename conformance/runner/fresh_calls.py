@@ -9,7 +9,7 @@ from time import monotonic
 from ..adapter import CannotStart
 from ..isolate.backend import Isolation, close_backend
 from ..model import PASS, Adapter, Claims, Isolated, Result
-from ..plan.rows import Row, case_of_step
+from ..plan.rows import Row, make_case_of_step
 from ..run.row import run_rows
 from ..system.go_on import go_on
 from ..verdict.drawn_rows import failure_key
@@ -68,7 +68,7 @@ class FreshCalls:
         right, began = None, monotonic()
         # threads run all steps at once, and memory that changed may be what other steps use
         has_steps = len(case.steps) > 1 and case.concurrent == 1 and not result.outcome.side_effects
-        step_alone = [row._replace(case=case_of_step(row, at), first=None)] if has_steps else []
+        step_alone = [row._replace(case=make_case_of_step(row, at), first=None)] if has_steps else []
         with go_on(f"{row.id}: was not called again alone", self._tell):
             for each in (row, *step_alone):
                 if monotonic() - began < self._seconds_left and self._goes_right(each, result):

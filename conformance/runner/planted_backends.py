@@ -34,7 +34,7 @@ def run_all(plan: Plan, isolation: Isolation, limits: ProcessLimits, few: bool =
     does it if one passes them all.
     """
     chosen = planted_in(isolation)
-    rows = _rows_about(plan, {rule for planted in chosen for rule in planted.rules}, few)
+    rows = _find_rows_about(plan, {rule for planted in chosen for rule in planted.rules}, few)
     by_rule = group_pairs(
         (row.case.rule, row) for row in rows
         if row.type == "f32" and "large" not in row.facets and not row.case.generated
@@ -47,7 +47,7 @@ def run_all(plan: Plan, isolation: Isolation, limits: ProcessLimits, few: bool =
     return run_all(plan, isolation, limits) if few and not all(counts.values()) else counts
 
 
-def _rows_about(plan: Plan, rules: Iterable[str], few: bool) -> Iterable[Row]:
+def _find_rows_about(plan: Plan, rules: Iterable[str], few: bool) -> Iterable[Row]:
     """Return rows of the suite, or of its plan under a nonce, among them all or the first that are about some rules."""
     if plan.nonce:
         return with_every_row(plan).rows

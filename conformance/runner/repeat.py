@@ -50,7 +50,7 @@ def repeat(evidence: Evidence, plan: Plan, backend: str, number: int) -> Repetit
         claims = resolve_claims(adapter, plan.suite.spec.operations)
         _refuse_another(adapter.identity, claims, evidence, backend)
         again = track("calling again", run_in_isolation(rows, adapter, claims, isolation), len(rows))
-        differences = tuple(_differences(called, every, again))
+        differences = tuple(_find_differences(called, every, again))
         subject = read_subject_of(adapter, backend, opened)
     return Repetition(backend, len(rows), differences, subject)
 
@@ -66,20 +66,20 @@ def _refuse_another(identity: Identity, claims: Claims, evidence: Evidence, back
         raise CannotStart(f"{backend} does not claim what the evidence says it claimed")
 
 
-def _differences(before: Mapping[str, Result], every: Mapping[str, Row], again: Iterator[Result]) -> Iterator[str]:
+def _find_differences(before: Mapping[str, Result], every: Mapping[str, Row], again: Iterator[Result]) -> Iterator[str]:
     kinds = {failure_key(row, before[id_]) for id_, row in every.items() if parse_drawn_id(id_) and id_ in before}
     for now in again:
         was, row = before.get(now.row), every[now.row]
         if was is None:  # a drawn row that did not fail, or not as the first of its kind
             if now.is_failure and failure_key(row, now) not in kinds:
                 yield f"{row.id}: the evidence says that no drawn row fails so, now {answer(now)}"
-        elif _comparable(was) != _comparable(now):
+        elif _pick_comparable(was) != _pick_comparable(now):
             same = answer(was) == answer(now)
             answers = f"{answer(was)}, now {answer(now)}"
             yield f"{now.row}: the evidence says {answers}{', with other content or in another step' if same else ''}"
 
 
-def _comparable(result: Result) -> Any:
+def _pick_comparable(result: Result) -> Any:
     """Return the part of a result that is the same in every run: no message, no number of calls, no waiver."""
     outcomes = [outcome._replace(message=None, call_number=1) for outcome in result.outcomes]
     return outcomes, result.step, result.digests, result.diagnosis

@@ -37,7 +37,7 @@ from ..plan.quick import quick_rows
 from ..plan.rows import Plan, Row, has_many_elements, parse_drawn_id
 from ..run.ended_process import AFTER_HANGS, DEFAULT_HANGS, HangPolicy
 from ..run.quiet_backend import quiet_backend, remove_places, stay_in
-from ..run.row import result_without_call
+from ..run.row import make_result_without_call
 from ..system.terminal import count_noun
 from ..system.text import name_first
 from ..verdict import waive
@@ -145,8 +145,8 @@ def run_suite(
             in_order.close()
             if failed == request.maxfail:
                 notes.append(f"no row was called after {failed:,} failed, as --maxfail asks")
-                for row in rows_in_order(request.plan)[written:] if folder else ():
-                    writer.row(result_without_call(row, NOT_RUN))
+                for row in order_rows(request.plan)[written:] if folder else ():
+                    writer.row(make_result_without_call(row, NOT_RUN))
             refuse_changed_adapter(request.backend, header)
             subject = read_subject_of(adapter, request.backend, opened) if opened else NO_SUBJECT
         notes.extend(map(remove_places, drawn.notes if drawn else ()))
@@ -238,7 +238,7 @@ def note_after_hangs(uncalled: Counter[str], seconds: float, max_hangs: int) -> 
 def _resume(plan: Plan, path: Path, header: Mapping[str, Any]) -> list[Result]:
     """Return the results of an interrupted run, without drawn rows, which are called again."""
     done = [result for result in salvage(path, header) if parse_drawn_id(result.row) is None]
-    for row, result in zip_longest(rows_in_order(plan), done):
+    for row, result in zip_longest(order_rows(plan), done):
         if result is not None and (row is None or row.id != result.row):
             raise InvalidEvidence(f"{path}: the row {result.row} is not where the suite has it; begin a new run")
     refuse_contradictions(plan, done, header, unfinished_path(path))
@@ -257,8 +257,8 @@ def _run_in_order(
 
     Drawn rows come before those with many elements, which take long and tell little.
     """
-    rows, claims = rows_in_order(request.plan), setup.claims
-    chosen = chosen_rows(request)
+    rows, claims = order_rows(request.plan), setup.claims
+    chosen = choose_rows(request)
     waived = {row.id: result for row in chosen if (result := setup.waive_call(row))}
     called = {row.id for row in chosen} - waived.keys()
     another = partial(open_another, adapter, request.backend, request.isolation, request.limits)
@@ -274,7 +274,7 @@ def _run_in_order(
             if row.id in called:
                 yield row, fresh.note_right_alone(row, next(results))
             else:
-                yield row, waived.get(row.id) or result_without_call(row, NOT_RUN)
+                yield row, waived.get(row.id) or make_result_without_call(row, NOT_RUN)
 
     with (
         use_jobs(adapter, another, claims, request.isolation, request.jobs, request.hangs) as call,
@@ -286,13 +286,13 @@ def _run_in_order(
         yield from run_part(first_slow, len(rows))
 
 
-def rows_in_order(plan: Plan) -> list[Row]:
+def order_rows(plan: Plan) -> list[Row]:
     """Return the rows as a run calls them: those of --quick first, so that an interrupted run has said the most."""
     quick = frozenset(quick_rows().rows)
     return sorted(plan.rows, key=lambda row: (has_many_elements(row.case), row.id not in quick))
 
 
-def chosen_rows(request: RunRequest) -> list[Row]:
+def choose_rows(request: RunRequest) -> list[Row]:
     """Return the rows of the plan that a request runs."""
     every = Claims(tuple(request.plan.suite.spec.operations))
     return [

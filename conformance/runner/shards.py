@@ -31,9 +31,9 @@ def merge_shards(paths: Sequence[Path], parts: Sequence[Evidence]) -> MergedRun:
     `paths` are those of the parts, for messages.
     """
     header = {**parts[0].header, "target": {**parts[0].header["target"], "shard": None}}
-    first_header = _in_common(header)
+    first_header = _pick_common(header)
     for path, part in zip(paths, parts, strict=True):
-        its_header = _in_common(part.header)
+        its_header = _pick_common(part.header)
         for key in ("suite", "backend", "claims", "isolation", "waivers", "nonce", "drawn", "environment"):
             if its_header.get(key) != first_header.get(key):
                 what, its, first = find_difference(key, its_header.get(key), first_header.get(key))
@@ -70,7 +70,7 @@ def _count_drawn(header: Mapping[str, Any], counts: Sequence[DrawnCounts]) -> Dr
     return DrawnCounts(called, failed, wanted - called if ended else 0, waived)
 
 
-def _in_common(header: Mapping[str, Any]) -> dict[str, Any]:
+def _pick_common(header: Mapping[str, Any]) -> dict[str, Any]:
     """Return a header without the facts that may differ between machines."""
     return {**header, "environment": shared_part(header["environment"])}
 
@@ -107,12 +107,12 @@ def _join(paths: Sequence[Path], parts: Sequence[Evidence]) -> list[Result]:
             raise InvalidEvidence(f"{path}: its rows are not those of {paths[0]}")
         for result in results:
             before = joined.get(result.row)
-            if before is None or _idle(before):
+            if before is None or _is_idle(before):
                 joined[result.row] = result
-            elif not _idle(result):
+            elif not _is_idle(result):
                 raise InvalidEvidence(f"{path}: the row {result.row} was run by another shard too; the shards overlap")
     return [*joined.values(), *drawn]
 
 
-def _idle(result: Result) -> bool:
+def _is_idle(result: Result) -> bool:
     return set(result.verdicts.values()) == {NOT_RUN}

@@ -11,7 +11,7 @@ from ..load.folders import cases_folder, digest_of_folders, find_folders, layers
 from ..meaning.contract import Contract, contracts
 from ..model import RIGHT, Adapter, Case, ExpectedResult, Meaning, Outcome, Place, Problem, Rule, Spec, Step, Suite
 from ..model.types import WIDTH
-from ..plan.lower import strides_of_dst
+from ..plan.lower import find_strides_of_dst
 from ..plan.memory import volume_of
 from ..plan.rows import Plan, Row, plan_of, rows_of
 from ..plan.steps import RowStep
@@ -30,8 +30,8 @@ TO_LOCK = "add --lock to lock it"
 def find_problems(suite: Suite, cases_path: Path, plan: Plan | None = None) -> Iterator[Problem]:
     """Find every problem with the cases of a suite; of one that only adds cases, with those."""
     plan = plan or plan_of(suite)
-    own = part_to_check(plan)
-    yield from problems_with_expectations(own)
+    own = choose_part_to_check(plan)
+    yield from check_expectations(own)
     yield from _find_forbidding_nothing(own)
     yield from _find_problems_of_rows(plan)
     yield from _find_repeated_calls(plan)
@@ -49,7 +49,7 @@ def find_problems(suite: Suite, cases_path: Path, plan: Plan | None = None) -> I
     yield from lock_problems(suite, cases_path)
 
 
-def part_to_check(plan: Plan) -> Plan:
+def choose_part_to_check(plan: Plan) -> Plan:
     """Return the rows of the added cases if all the rest is bundled, otherwise the whole plan.
 
     The bundled cases are checked before a release, and cases beside them change nothing in them.
@@ -63,7 +63,7 @@ def part_to_check(plan: Plan) -> Plan:
 # ── expectations ──────────────────────────────────────────────────────────────────────────────────
 
 
-def problems_with_expectations(plan: Plan) -> Iterator[Problem]:
+def check_expectations(plan: Plan) -> Iterator[Problem]:
     """Compare each expectation with each document; one problem for each case and document."""
     reported = set()
     for row in track("comparing what is expected", plan.rows, len(plan.rows)):
@@ -74,36 +74,36 @@ def problems_with_expectations(plan: Plan) -> Iterator[Problem]:
                     if document in plan.suite.spec.added and row.case.id not in plan.suite.added:
                         continue  # the author of the case did not know that document
                     expected = step.expect.get(document) or step.expect.get("*")
-                    what = _disagreement(rule, document, expected, judged.meaning, step)
+                    what = _find_disagreement(rule, document, expected, judged.meaning, step)
                     if what and (row.case.id, number, document) not in reported:
                         reported.add((row.case.id, number, document))
                         at = f"step {number}: " if len(row.steps) > 1 else ""
                         yield Problem(row.case.place, f"{row.case.id}: {at}{what}")
 
 
-def _disagreement(
+def _find_disagreement(
     rule: Rule, document: str, expected: ExpectedResult | None, meaning: Meaning, step: Step
 ) -> str | None:
     if expected is None:
         return f"nothing is expected in {document}; add it, or `*` for all others"
     if expected.kind == meaning.kind:
         if expected.kind == "legal" and expected.dims != meaning.dst:
-            return f"expects {_dims(expected.dims)}, but in {document} the answer is {_dims(meaning.dst)}"
+            return f"expects {_write_dims(expected.dims)}, but in {document} the answer is {_write_dims(meaning.dst)}"
         cites_another = rule.has_contract and rule.id not in meaning.rules and len(step.shapes) == 1
         if document in rule.documents and expected.kind != "legal" and cites_another:
             return f"cites {rule.id}, but in {document} {describe_meaning(meaning)}; cite what the call is about"
         return None
-    wanted = {"illegal": "reject", "unspecified": "unspecified"}.get(expected.kind) or _dims(expected.dims)
+    wanted = {"illegal": "reject", "unspecified": "unspecified"}.get(expected.kind) or _write_dims(expected.dims)
     return f"expects {wanted}, but in {document} {describe_meaning(meaning)}; correct the case, or the rule"
 
 
-def _dims(dims: tuple[int | None, ...] | None) -> str:
+def _write_dims(dims: tuple[int | None, ...] | None) -> str:
     return "a dst not known" if dims is None else format_dims(dims)
 
 
 def describe_meaning(meaning: Meaning) -> str:
     if meaning.kind == "legal":
-        return f"the call is legal and the answer is {_dims(meaning.dst)}"
+        return f"the call is legal and the answer is {_write_dims(meaning.dst)}"
     if meaning.kind == "illegal":
         return f"the call is illegal by {', '.join(meaning.rules)}"
     return f"the call is unspecified ({', '.join(meaning.rules) or 'more than one dst would do'})"
@@ -112,7 +112,7 @@ def describe_meaning(meaning: Meaning) -> str:
 # ── the second opinion ──
 
 
-def reference_problems(plan: Plan, reference: Adapter) -> Iterator[Problem]:
+def check_reference(plan: Plan, reference: Adapter) -> Iterator[Problem]:
     """Find rows on which the reference differs from the contracts, or rejects a call for another reason.
 
     Documents that are added to the bundled ones change nothing there.
@@ -208,9 +208,9 @@ def _find_repeated_calls(plan: Plan) -> Iterator[Problem]:
     """
     seen: dict[object, Case] = {}
     told: set[tuple[str, str]] = set()
-    dims = {_dims_of_sources(row) for row in part_to_check(plan).rows}
+    dims = {_list_dims_of_sources(row) for row in choose_part_to_check(plan).rows}
     for row in plan.rows:
-        if _dims_of_sources(row) not in dims:
+        if _list_dims_of_sources(row) not in dims:
             continue
         key = (row.operation, row.shape_type, row.shape_passed_as, tuple(map(_call, row.steps)))
         first = seen.setdefault(key, row.case)
@@ -224,7 +224,7 @@ def _find_repeated_calls(plan: Plan) -> Iterator[Problem]:
         yield Problem(row.case.place, f"{row.case.id}: the same call as {first.id} ({first.place}); {drop}")
 
 
-def _dims_of_sources(row: Row) -> tuple[tuple[int, ...], ...]:
+def _list_dims_of_sources(row: Row) -> tuple[tuple[int, ...], ...]:
     return tuple([step.src for step in row.case.steps])
 
 
@@ -237,7 +237,7 @@ def _call(step: RowStep) -> object:
 
 def _find_mistakes(case: Case) -> Iterator[str]:
     """Say what a key of a case needs and does not get: lengths, steps, nodes, or another key."""
-    if case.dst_strides is not None and strides_of_dst(case) is None:
+    if case.dst_strides is not None and find_strides_of_dst(case) is None:
         yield f"dst_strides {case.dst_strides!r} needs `declared` with as many lengths, and no null"
     if len(case.steps) < case.concurrent:
         yield f"`concurrent: {case.concurrent}` needs as many `steps`; there is {len(case.steps)}"

@@ -53,7 +53,7 @@ def verify_documents(spec: model.Spec, folder: Path) -> tuple[list[model.Problem
     for document in spec.documents.values():
         if spec.added and document.id not in spec.added:
             continue  # the bundled ones were verified before a release
-        text, more = _text(document, folder)
+        text, more = _read_text(document, folder)
         problems += more
         if text is None:
             continue
@@ -72,10 +72,10 @@ def _list_pointers(spec: model.Spec) -> list[_OwnedPointer]:
     return pointers
 
 
-def _text(document: model.Document, folder: Path) -> tuple[str | None, list[model.Problem]]:
+def _read_text(document: model.Document, folder: Path) -> tuple[str | None, list[model.Problem]]:
     """Return a document's text, found by digest or else by name, and the problems with the file."""
     try:
-        data = _bytes(document, folder)
+        data = _read_bytes(document, folder)
     except OSError as error:
         return None, [model.Problem(document.place, f"{document.id}: cannot read its file: {error.strerror}")]
     if data is None:
@@ -96,7 +96,7 @@ def _text(document: model.Document, folder: Path) -> tuple[str | None, list[mode
         return None, [*problems, model.Problem(document.place, f"{what}: fetch the document again")]
 
 
-def _bytes(document: model.Document, folder: Path) -> bytes | None:
+def _read_bytes(document: model.Document, folder: Path) -> bytes | None:
     """Return the bytes of a document's file. A file with the pinned digest goes before one with the right name."""
     named = folder / document.file
     data = read_bytes(named, MAX_FILE_BYTES) if named.exists() and not named.is_dir() else None
@@ -152,9 +152,9 @@ def _locate(lines: list[str], cut: tuple[Statement, ...], pointer: model.Pointer
     spot = f"line {pointer.line} of {pointer.document}"
     if not 1 <= pointer.line <= len(lines):
         return None, f"there is no {spot}: it has {len(lines)} lines"
-    matches = list(_words(pointer.words).finditer(lines[pointer.line - 1]))
+    matches = list(_make_pattern(pointer.words).finditer(lines[pointer.line - 1]))
     if not matches:
-        return None, f"{pointer.words!r} is not on {spot}: {_elsewhere(lines, pointer)}"
+        return None, f"{pointer.words!r} is not on {spot}: {_say_elsewhere(lines, pointer)}"
     if len(matches) > 1:
         return None, f"{pointer.words!r} is {len(matches)} times on {spot}: take more words, so that it is there once"
     begin, end = matches[0].start() + 1, matches[0].end()
@@ -166,7 +166,7 @@ def _locate(lines: list[str], cut: tuple[Statement, ...], pointer: model.Pointer
     return None, f"{pointer.words!r} on {spot} is part of a ruler, not of a statement: point at words"
 
 
-def _words(words: str) -> re.Pattern[str]:
+def _make_pattern(words: str) -> re.Pattern[str]:
     """Return a pattern for exactly these words, with any white space between them."""
     body = r"\s+".join(map(re.escape, words.split()))
     before = r"(?<!\w)" if words.strip()[:1].isalnum() else ""
@@ -174,9 +174,9 @@ def _words(words: str) -> re.Pattern[str]:
     return re.compile(before + body + after if body else r"(?!)")
 
 
-def _elsewhere(lines: list[str], pointer: model.Pointer) -> str:
+def _say_elsewhere(lines: list[str], pointer: model.Pointer) -> str:
     """Say on which other lines the words of a pointer are."""
-    pattern = _words(pointer.words)
+    pattern = _make_pattern(pointer.words)
     numbers = [str(number) for number, line in enumerate(lines, 1) if pattern.search(line)]
     if not numbers:
         return "nor on any other, so read the document again"

@@ -12,8 +12,8 @@ import numpy as np
 
 from ..draw.calls import DrawnCall
 from ..draw.combinations import COMBINATIONS_FILE, read_combinations
-from ..draw.factors import Design, Factors, Group, Meetings, Values, factors_of_call
-from ..meaning.contract import Contract, contracts, documents_by_contract
+from ..draw.factors import Design, Factors, Group, Meetings, Values, find_factors
+from ..meaning.contract import Contract, contracts, group_documents
 from ..model import Case, Kind, Place, Problem, Suite
 
 _PLACE = Place(f"cases/{COMBINATIONS_FILE}", 1)
@@ -47,30 +47,30 @@ class DesignCount(NamedTuple):
 
 def count_meetings(suite: Suite) -> tuple[DesignCount, ...]:
     factors = Factors(suite.spec)
-    differing = documents_by_contract(contracts(suite.spec))
+    differing = group_documents(contracts(suite.spec))
     rows: dict[str, list[Values]] = {design.name: [] for design in factors.designs}
     for call, chosen in read_combinations(factors):
-        rows[common_kind(differing, call)].append({**chosen, **factors_of_call(call)})
+        rows[find_common_kind(differing, call)].append({**chosen, **find_factors(call)})
     known: dict[str, list[Values]] = {design.name: [] for design in factors.designs}
-    for call in calls_of_cases(suite):
-        kind, values = common_kind(differing, call), factors_of_call(call)
+    for call in list_calls_of_cases(suite):
+        kind, values = find_common_kind(differing, call), find_factors(call)
         if kind in known and ("broken" in values) == (kind == "illegal"):
             known[kind].append(values)
     return tuple(_count(factors, design, rows[design.name], known[design.name]) for design in factors.designs)
 
 
-def common_kind(differing: Iterable[Contract], call: DrawnCall) -> Kind:
+def find_common_kind(differing: Iterable[Contract], call: DrawnCall) -> Kind:
     """Return the kind that a call has under every contract; `unspecified` if there is none."""
     kinds = {contract.meaning(*call).kind for contract in differing}
     return kinds.pop() if len(kinds) == 1 else "unspecified"
 
 
-def calls_of_cases(suite: Suite) -> list[DrawnCall]:
+def list_calls_of_cases(suite: Suite) -> list[DrawnCall]:
     """Return the single calls of all cases that a combination can have."""
-    return list(dict.fromkeys(call for case in suite.cases.values() for call in _plain_calls(case)))
+    return list(dict.fromkeys(call for case in suite.cases.values() for call in _list_plain_calls(case)))
 
 
-def _plain_calls(case: Case) -> Iterator[DrawnCall]:
+def _list_plain_calls(case: Case) -> Iterator[DrawnCall]:
     """Yield the single calls of a case that have the usual form and the sizes of combinations."""
     if case.attributes or case.inputs or case.outputs or case.dst_type or case.shape_rank != 1:
         return
@@ -100,7 +100,7 @@ def _count(factors: Factors, design: Design, rows: list[Values], known: list[Val
     return DesignCount(design, len(rows), tuple(groups))
 
 
-def problems_with_meetings(counts: Iterable[DesignCount]) -> Iterator[Problem]:
+def check_meetings(counts: Iterable[DesignCount]) -> Iterator[Problem]:
     """Find the designs with values that can meet and do not."""
     for each in counts:
         missing = list(each.missing)

@@ -59,7 +59,7 @@ EQUIVALENTS: Mapping[str, str] = {
 """Mutants of the reference that no call can tell from it, each with the proof."""
 
 
-def rows_to_run(rows: Iterable[Row]) -> list[Row]:
+def choose_rows_to_run(rows: Iterable[Row]) -> list[Row]:
     """Drop large rows, which need gigabytes; keep one row of a case of many elements."""
     seen: set[str] = set()
     kept = []
@@ -221,7 +221,7 @@ _UNTOUCHED = frozenset({"identity", "claims", "Decided"})
 """Parts of the reference that describe itself, or a type; no row depends on them."""
 
 
-def reference_mutants() -> Iterator[Mutant]:
+def list_mutants() -> Iterator[Mutant]:
     yield from mutants(inspect.getsource(importlib.import_module("conformance.adapters.reference")), _UNTOUCHED)
 
 

@@ -63,8 +63,8 @@ def mutants(source: str, leave: frozenset[str] = frozenset()) -> Iterator[Mutant
     texts = [ast.unparse(statement) for statement in tree.body]
     for at, statement in enumerate(tree.body):
         alone = ast.Module([statement], [])  # the other statements keep their text
-        for function, holder, key, node in _places(alone, "", leave):
-            for change, other in _mutations(node):
+        for function, holder, key, node in _find_places(alone, "", leave):
+            for change, other in _list_mutations(node):
                 holder[key] = other
                 changed = "\n".join([*texts[:at], ast.unparse(alone), *texts[at + 1 :]])
                 holder[key] = node
@@ -80,7 +80,7 @@ _Place = tuple[str, Any, Any, ast.AST]
 """Function, then the list or the fields that hold a node, its index or name there, and the node."""
 
 
-def _places(parent: ast.AST, function: str, leave: frozenset[str]) -> Iterator[_Place]:
+def _find_places(parent: ast.AST, function: str, leave: frozenset[str]) -> Iterator[_Place]:
     if isinstance(parent, (ast.FunctionDef, ast.ClassDef)):
         function = f"{function}.{parent.name}".strip(".")
     for field, value in ast.iter_fields(parent):
@@ -90,7 +90,7 @@ def _places(parent: ast.AST, function: str, leave: frozenset[str]) -> Iterator[_
         for key, node in nodes:
             if isinstance(node, ast.AST) and not _is_left_alone(node, leave):
                 yield function, holder, key, node
-                yield from _places(node, function, leave)
+                yield from _find_places(node, function, leave)
 
 
 def _is_left_alone(node: ast.AST, leave: frozenset[str]) -> bool:
@@ -106,21 +106,21 @@ def _is_left_alone(node: ast.AST, leave: frozenset[str]) -> bool:
 # ── changes to one node ───────────────────────────────────────────────────────────────────────────
 
 
-def _mutations(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+def _list_mutations(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
     """Yield each change of a node: a description and the new node."""
     match node:
         case ast.Compare():
-            yield from _comparison(node)
+            yield from _mutate_comparison(node)
         case ast.Constant():
-            yield from ((f"{node.value!r} became {value!r}", ast.Constant(value)) for value in _values(node))
+            yield from ((f"{node.value!r} became {value!r}", ast.Constant(value)) for value in _list_values(node))
         case ast.BinOp() | ast.AugAssign() if type(node.op) in OPERATORS:
             other = OPERATORS[type(node.op)]
             fields = {name: value for name, value in ast.iter_fields(node) if name != "op"}
-            yield f"{_word(node.op)} became {_word(other())}", type(node)(op=other(), **fields)
+            yield f"{_spell(node.op)} became {_spell(other())}", type(node)(op=other(), **fields)
         case ast.BoolOp():
-            yield from _boolean(node)
+            yield from _mutate_boolean(node)
         case ast.UnaryOp(op=ast.Not() | ast.USub()):
-            yield f"{_word(node.op)} dropped", node.operand
+            yield f"{_spell(node.op)} dropped", node.operand
         case ast.IfExp():
             yield "always the first", node.body
             yield "always the second", node.orelse
@@ -134,23 +134,23 @@ def _mutations(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
         yield "the statement dropped", ast.Pass()
 
 
-def _comparison(node: ast.Compare) -> Iterator[tuple[str, ast.AST]]:
+def _mutate_comparison(node: ast.Compare) -> Iterator[tuple[str, ast.AST]]:
     for index, old in enumerate(node.ops):
         for new in COMPARISONS[type(old)]:
             operators = [*node.ops[:index], new(), *node.ops[index + 1 :]]
-            yield f"{_word(old)} became {_word(new())}", ast.Compare(node.left, operators, node.comparators)
+            yield (f"{_spell(old)} became {_spell(new())}", ast.Compare(node.left, operators, node.comparators))
 
 
-def _boolean(node: ast.BoolOp) -> Iterator[tuple[str, ast.AST]]:
+def _mutate_boolean(node: ast.BoolOp) -> Iterator[tuple[str, ast.AST]]:
     other = ast.Or() if isinstance(node.op, ast.And) else ast.And()
-    yield f"{_word(node.op)} became {_word(other)}", ast.BoolOp(other, node.values)
+    yield f"{_spell(node.op)} became {_spell(other)}", ast.BoolOp(other, node.values)
     for index, value in enumerate(node.values):
         rest = [*node.values[:index], *node.values[index + 1 :]]
         kept = rest[0] if len(rest) == 1 else ast.BoolOp(node.op, rest)
         yield f"`{ast.unparse(value)}` dropped", kept
 
 
-def _values(node: ast.Constant) -> tuple[Any, ...]:
+def _list_values(node: ast.Constant) -> tuple[Any, ...]:
     """Return constants that may replace one."""
     value = node.value
     if isinstance(value, bool):
@@ -167,5 +167,5 @@ _WORDS: dict[str, str] = {
 }  # fmt: skip
 
 
-def _word(operator: ast.AST) -> str:
+def _spell(operator: ast.AST) -> str:
     return _WORDS[type(operator).__name__]

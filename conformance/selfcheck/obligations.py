@@ -17,11 +17,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ..meaning.contract import Contract, contracts, documents_by_contract
+from ..meaning.contract import Contract, contracts, group_documents
 from ..meaning.partial import describe_facts
 from ..meaning.symbols import Facts, runs
 from ..model import Spec
-from .prove import MAX_RUNS, named_call, side_of_reference, sizes, zero_may_meet_infer
+from .prove import MAX_RUNS, make_side_of_reference, name_call, sizes, zero_may_meet_infer
 from .traced import Trace, TracedLength, factors_of, product_of, term_of
 
 _SOLVER_MILLISECONDS = 60_000
@@ -68,7 +68,7 @@ class Obligations:
         self.suppose(run.trace.lemmas)
         claims = [claim for claim in (*run.trace.claims, *run.equal) if claim not in run.trace.tried]
         if claims:
-            self.add(f"each answer follows: {facts}", f"(not {_all(claims)})")
+            self.add(f"each answer follows: {facts}", f"(not {_join_terms(claims)})")
         self.suppose(claims)
         for assertions, label in run.solutions.items():
             self.add(f"{label}: {facts}", *assertions)
@@ -112,16 +112,16 @@ class _Run(NamedTuple):
 
 def obligations(spec: Spec, decide: Callable[..., Any], most_rank: int) -> Iterator[Obligations]:
     """Yield the obligations that `prove` with the same arguments rests on."""
-    groups = documents_by_contract(contracts(spec))
+    groups = group_documents(contracts(spec))
 
     def decide_all(facts: Facts, rank: int, entries: int, flag: bool) -> _Run:
         trace = Trace(facts)
-        row, shape = named_call(lambda *name: TracedLength(facts.length(*name), [f"|{name[0]}|"], trace), rank, entries)
+        row, shape = name_call(lambda *name: TracedLength(facts.length(*name), [f"|{name[0]}|"], trace), rank, entries)
         said, equal, solutions = [], dict[str, None](), dict[tuple[str, ...], str]()
         for contract, names in groups.items():
             meaning = contract.meaning(row, shape, flag)
             said.append(f"{meaning.kind} in {', '.join(names)}: {', '.join(meaning.rules) or 'no rule'}")
-            reference = side_of_reference(decide, zero_may_meet_infer(spec, names[0]))
+            reference = make_side_of_reference(decide, zero_may_meet_infer(spec, names[0]))
             equal.update(_equate(meaning[:2], reference(row, shape, flag)[:2]))
             if meaning.kind == "legal" or (meaning.kind == "illegal" and contract.volumes.keys() >= {*meaning.rules}):
                 solutions.update(_solve(contract, meaning.dst, (row, shape, flag)))
@@ -138,7 +138,7 @@ def obligations(spec: Spec, decide: Callable[..., Any], most_rank: int) -> Itera
         for way in runs(lambda facts: decide_all(facts, rank, entries, flag), MAX_RUNS):  # noqa: B023
             if way.result is not None:  # otherwise the last obligation fails
                 found.add_run(describe_facts(way.facts), way.result)
-                tried.append(_all(way.result.trace.tried))
+                tried.append(_join_terms(way.result.trace.tried))
         found.add("no call is outside of all runs", f"(not (or false {' '.join(tried)}))")
         yield found
 
@@ -177,15 +177,15 @@ def _solve(contract: Contract, dst: Sequence[Any] | None, call: tuple[Any, ...])
     asked += [f"(= {product_of([*known, *free])} {volume})" for volume in volumes]
     lemmas = [f"(multiple {product_of(known)} {product_of(free)} {volume})" for volume in volumes]
     if dst is None:
-        return {(*lemmas, _all(asked)): "no dst has the lengths and the volume"}
+        return {(*lemmas, _join_terms(asked)): "no dst has the lengths and the volume"}
     found = [f"({name} {term_of(length)})" for name, length in zip(names, dst, strict=True)]
     equal = [f"(= {name} {term_of(length)})" for name, length in zip(names, dst, strict=True)]
-    bound = f"(let ({' '.join(found)}) {_all(asked)})" if found else _all(asked)
+    bound = f"(let ({' '.join(found)}) {_join_terms(asked)})" if found else _join_terms(asked)
     return {
         (f"(not {bound})",): "dst has the lengths and the volume",
-        (*lemmas, _all(asked), f"(not {_all(equal)})"): "no other dst has them",
+        (*lemmas, _join_terms(asked), f"(not {_join_terms(equal)})"): "no other dst has them",
     }
 
 
-def _all(terms: Iterable[str]) -> str:
+def _join_terms(terms: Iterable[str]) -> str:
     return f"(and true {' '.join(terms)})"

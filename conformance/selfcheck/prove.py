@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ..meaning.contract import Contract, contracts, documents_by_contract
+from ..meaning.contract import Contract, contracts, group_documents
 from ..meaning.partial import describe_facts, text_of
 from ..meaning.symbols import HOLDS, Fact, Facts, runs
 from ..model import Call, Spec
@@ -57,7 +57,7 @@ def side_of(contract: Contract) -> Side:
     return lambda *call: contract.meaning(*call)[:3]
 
 
-def side_with_capacities(contract: Contract) -> Side:
+def make_side_with_capacities(contract: Contract) -> Side:
     """Return the side of a contract with one more kind: legal calls that a backend may reject."""
 
     def side(*call: Any) -> Decision:
@@ -67,7 +67,7 @@ def side_with_capacities(contract: Contract) -> Side:
     return side
 
 
-def side_of_reference(decide: Callable[..., Any], zero_may_meet_infer: bool) -> Side:
+def make_side_of_reference(decide: Callable[..., Any], zero_may_meet_infer: bool) -> Side:
     def side(src: Sequence[Any], shape: Sequence[Any], flag: bool) -> Decision:
         dst, rule = decide(tuple(src), tuple(shape), flag, zero_may_meet_infer)
         if dst is None:
@@ -84,8 +84,8 @@ def compare(one: Side, other: Side, most_rank: int, first_only: bool = False) ->
     for rank, entries, flag in sizes(most_rank):
 
         def both(facts: Facts) -> tuple[Any, Any]:
-            call = named_call(facts.length, rank, entries)  # noqa: B023
-            return tuple(_written(*side(*call, flag)) for side in (one, other))  # type: ignore[return-value] # noqa: B023
+            call = name_call(facts.length, rank, entries)  # noqa: B023
+            return tuple(_write_decision(*side(*call, flag)) for side in (one, other))  # type: ignore[return-value] # noqa: B023
 
         for run in runs(both, MAX_RUNS):
             count += 1
@@ -110,25 +110,25 @@ def sizes(most_rank: int) -> Iterator[tuple[int, int, bool]]:
     return itertools.product(range(most_rank + 1), range(most_rank + 1), (False, True))
 
 
-def named_call(length: Callable[[str, float], Any], rank: int, entries: int) -> tuple[list[Any], list[Any]]:
+def name_call(length: Callable[[str, float], Any], rank: int, entries: int) -> tuple[list[Any], list[Any]]:
     """Return src and shape of named lengths; the special entries 0 and -1 are told apart first."""
     src = [length(f"src[{k}]", 0) for k in range(rank)]
     shape = [length(f"shape[{k}]", -math.inf) for k in range(entries)]
     return [0 if n == 0 else n for n in src], [-1 if d == -1 else 0 if d == 0 else d for d in shape]
 
 
-def _written(kind: str, dst: Any, rules: tuple[str, ...]) -> Decision:
+def _write_decision(kind: str, dst: Any, rules: tuple[str, ...]) -> Decision:
     return kind, dst and tuple(map(text_of, dst)), rules
 
 
 def _calls_of(facts: Sequence[Fact], rank: int, entries: int) -> Iterator[tuple[Any, Any]]:
     """Yield some calls for which the facts about single lengths hold."""
-    lengths = [_lengths(f"src[{k}]", _SRC, facts) for k in range(rank)]
-    lengths += [_lengths(f"shape[{k}]", _SHAPE, facts) for k in range(entries)]
+    lengths = [_choose_lengths(f"src[{k}]", _SRC, facts) for k in range(rank)]
+    lengths += [_choose_lengths(f"shape[{k}]", _SHAPE, facts) for k in range(entries)]
     return ((call[:rank], call[rank:]) for call in itertools.islice(itertools.product(*lengths), _MAX_TRIED))
 
 
-def _lengths(name: str, usual: Sequence[int], facts: Sequence[Fact]) -> list[int]:
+def _choose_lengths(name: str, usual: Sequence[int], facts: Sequence[Fact]) -> list[int]:
     about = [(fact, int(fact.right)) for fact in facts if fact.left == name and fact.right.lstrip("-").isdecimal()]
     numbers = {*usual, *(number + k for _, number in about for k in (-1, 0, 1))}
     return [n for n in sorted(numbers) if all(HOLDS[fact.relation](n, number) == fact.holds for fact, number in about)]
@@ -142,11 +142,11 @@ def zero_may_meet_infer(spec: Spec, document: str) -> bool:
 
 def prove(spec: Spec, decide: Callable[..., Any], most_rank: int) -> Iterator[tuple[str, Proof]]:
     """Yield each document with its proof against the reference, and each pair of documents with what they differ in."""
-    groups = documents_by_contract(contracts(spec))
+    groups = group_documents(contracts(spec))
     for contract, documents in groups.items():
-        sides = side_of(contract), side_of_reference(decide, zero_may_meet_infer(spec, documents[0]))
+        sides = side_of(contract), make_side_of_reference(decide, zero_may_meet_infer(spec, documents[0]))
         proof = compare(*sides, most_rank)
         yield from ((document, proof) for document in documents)
     for (one, some), (other, others) in itertools.combinations(groups.items(), 2):
-        proof = compare(side_with_capacities(one), side_with_capacities(other), most_rank)
+        proof = compare(make_side_with_capacities(one), make_side_with_capacities(other), most_rank)
         yield from ((" and ".join(pair), proof) for pair in itertools.product(some, others))

@@ -42,10 +42,10 @@ class _Block(NamedTuple):
 def statements(text: str) -> tuple[Statement, ...]:
     """Cut a document into statements. Each character that is neither blank nor in a ruler is in exactly one."""
     lines = text.splitlines()
-    return tuple(statement for block in _blocks(lines) for statement in _cut(lines, block))
+    return tuple(statement for block in _find_blocks(lines) for statement in _cut(lines, block))
 
 
-def _blocks(lines: list[str]) -> Iterator[_Block]:
+def _find_blocks(lines: list[str]) -> Iterator[_Block]:
     """Yield paragraphs, list items, headings, directives and table rows, in order."""
     begun: int | None = None
     table = False
@@ -78,7 +78,7 @@ def _cut(lines: list[str], block: _Block) -> Iterator[Statement]:
     starts = [0]  # of each line, in text
     for line in lines[block.first : block.last]:
         starts.append(starts[-1] + len(line) + 1)
-    for whole in [(0, len(text))] if block.row else _sentences(text):
+    for whole in [(0, len(text))] if block.row else _find_sentences(text):
         piece = text[slice(*whole)]
         begin = whole[0] + len(piece) - len(piece.lstrip())
         end = whole[0] + len(piece.rstrip())
@@ -88,13 +88,13 @@ def _cut(lines: list[str], block: _Block) -> Iterator[Statement]:
             begin - starts[first] + 1,
             block.first + last + 1,
             end - starts[last] + 1,
-            _plain(text[begin:end]),
+            _write_plainly(text[begin:end]),
         )
 
 
-def _sentences(text: str) -> Iterator[tuple[int, int]]:
+def _find_sentences(text: str) -> Iterator[tuple[int, int]]:
     """Find where the sentences of a paragraph begin and end."""
-    begin = _marker(text)
+    begin = _measure_marker(text)
     first = 0
     for match in _SENTENCE_END.finditer(text, begin):
         if _ABBREVIATION.search(text, first, match.start() + 1) or not text[match.end() :].strip():
@@ -104,23 +104,23 @@ def _sentences(text: str) -> Iterator[tuple[int, int]]:
     yield first, len(text)
 
 
-def _marker(text: str) -> int:
+def _measure_marker(text: str) -> int:
     """Return the length of the bullet or number that opens a list item, with the blanks around it."""
     indent = len(text) - len(text.lstrip())
     match = _BULLET.match(text, indent)
     return match.end() if match else indent
 
 
-def _plain(text: str) -> str:
+def _write_plainly(text: str) -> str:
     """Return a statement's text for people: one line, without bullet, hashes or the bars of a table."""
     if text.startswith("|"):
-        columns = [re.sub(r"\s+", " ", cell).strip() for cell in _cells(text.splitlines())]
+        columns = [re.sub(r"\s+", " ", cell).strip() for cell in _split_cells(text.splitlines())]
         return " | ".join(filter(None, columns))
-    text = re.sub(r"\s+", " ", text[_marker(text) :])
+    text = re.sub(r"\s+", " ", text[_measure_marker(text) :])
     return _HASHES.sub("", text, count=1) if text.startswith("#") else text
 
 
-def _cells(rows: list[str]) -> list[str]:
+def _split_cells(rows: list[str]) -> list[str]:
     """Return the cells of a grid table's row; a bar is a border where every line of the row has one."""
     rows = [row.strip() for row in rows]
     borders = [at for at in range(min(map(len, rows))) if all(row[at] == "|" for row in rows)]

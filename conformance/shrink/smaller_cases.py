@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from ..meaning.domain import Lengths
 from ..model import Case, Step
-from ..model.cases import given_keys
+from ..model.cases import list_given_keys
 from ..plan.memory import reach_of, strides_of
 
 T = TypeVar("T")
@@ -28,7 +28,7 @@ def shrink(case: Case, test: Callable[[Case], T | None], value: T) -> T:
     while smaller:
         smaller = False
         for candidate in smaller_cases(case):
-            if repr(candidate) in tried or _places(candidate) > max(_places(case), MAX_PLACES):
+            if repr(candidate) in tried or _count_places(candidate) > max(_count_places(case), MAX_PLACES):
                 continue
             tried.add(repr(candidate))
             result = test(candidate)
@@ -38,7 +38,7 @@ def shrink(case: Case, test: Callable[[Case], T | None], value: T) -> T:
     return value
 
 
-def _places(case: Case) -> int:
+def _count_places(case: Case) -> int:
     """Return the length, in elements, of the memory that the largest src of a case spans."""
     reaches = (reach_of(step.src, strides_of(step.src, step.layout, 1)) for step in case.steps if 0 not in step.src)
     return 1 + max(map(sum, reaches), default=0)
@@ -49,7 +49,7 @@ def smaller_cases(case: Case) -> Iterator[Case]:
     steps = case.steps
     for at in range(len(steps) if len(steps) > 1 else 0):
         yield replace(case, steps=_without(steps, at))
-    for key, _ in given_keys(case):
+    for key, _ in list_given_keys(case):
         yield replace(case, **{key.name: key.default})
     if case.declared is not None:
         yield replace(case, declared=None, dst_strides=None)
@@ -58,7 +58,7 @@ def smaller_cases(case: Case) -> Iterator[Case]:
             if length is not None:
                 yield replace(case, declared=_with(case.declared, at, None))
     for at, step in enumerate(steps):
-        for smaller in _smaller_steps(step):
+        for smaller in _list_smaller_steps(step):
             if smaller.shares_nothing:
                 continue
             if len(steps) > 1 and len(smaller.shapes) != len(step.shapes):  # the steps share a graph
@@ -70,20 +70,20 @@ def smaller_cases(case: Case) -> Iterator[Case]:
         yield from _change_all_steps(case)
 
 
-def _smaller_steps(step: Step) -> Iterator[Step]:
+def _list_smaller_steps(step: Step) -> Iterator[Step]:
     if len(step.shapes) > 1:
         for at in range(len(step.shapes)):
             yield _without_node(step, at)
-    for key, _ in given_keys(step):
+    for key, _ in list_given_keys(step):
         yield replace(step, **{key.name: key.default})
-    for src, shape in _smaller_calls(step.src, step.shapes[0]):
+    for src, shape in _list_smaller_calls(step.src, step.shapes[0]):
         words = step.bits.split() if step.bits is not None else []
         count = math.prod(src)
         if step.bits is None or 0 < count <= len(words):
             bits = " ".join(words[:count]) if words else None
             yield replace(step, src=src, shapes=(shape, *step.shapes[1:]), bits=bits)
     for at, shape in enumerate(step.shapes[1:], 1):
-        for smaller in _smaller_lengths(shape):
+        for smaller in _list_smaller_lengths(shape):
             yield replace(step, shapes=_with(step.shapes, at, smaller))
     for at, flag in enumerate(step.special_zero):
         if flag:
@@ -97,18 +97,18 @@ def _without_node(step: Step, at: int) -> Step:
     return replace(left, shared_src=False, shared_shape=False, constant_nodes="none") if is_alone else left
 
 
-def _smaller_calls(src: Lengths, shape: Lengths) -> Iterator[tuple[Lengths, Lengths]]:
+def _list_smaller_calls(src: Lengths, shape: Lengths) -> Iterator[tuple[Lengths, Lengths]]:
     """Yield a smaller src, a smaller shape, or both, so that equal volumes stay equal."""
     for i in range(len(src)):
         for j in range(len(shape)):
             yield _without(src, i), _without(shape, j)
-    for smaller in _smaller_lengths(src):
+    for smaller in _list_smaller_lengths(src):
         yield smaller, shape
-    for smaller in _smaller_lengths(shape):
+    for smaller in _list_smaller_lengths(shape):
         yield src, smaller
     yield from ((merged, shape) for merged in _merge_neighbours(src))
     yield from ((src, merged) for merged in _merge_neighbours(shape))
-    for smaller in _smaller_lengths(src):
+    for smaller in _list_smaller_lengths(src):
         fewer = math.prod(src) - math.prod(smaller)
         for at, length in enumerate(shape):
             if length > fewer > 0:  # a length that is too long by a fixed number stays so
@@ -119,14 +119,14 @@ def _smaller_calls(src: Lengths, shape: Lengths) -> Iterator[tuple[Lengths, Leng
                 if a > 1 and factor > 1 and a % factor == 0 and b % factor == 0 and b != 0:
                     yield _with(src, i, a // factor), _with(shape, j, b // factor)
             if a == b:
-                yield from ((_with(src, i, less), _with(shape, j, less)) for less in _smaller_numbers(a))
+                yield from ((_with(src, i, less), _with(shape, j, less)) for less in _list_smaller_numbers(a))
 
 
-def _smaller_lengths(lengths: Lengths) -> Iterator[Lengths]:
+def _list_smaller_lengths(lengths: Lengths) -> Iterator[Lengths]:
     for at in range(len(lengths)):
         yield _without(lengths, at)
     for at, length in enumerate(lengths):
-        for less in _smaller_numbers(length):
+        for less in _list_smaller_numbers(length):
             yield _with(lengths, at, less)
 
 
@@ -137,7 +137,7 @@ def _merge_neighbours(lengths: Lengths) -> Iterator[Lengths]:
             yield (*lengths[:at], one * other, *lengths[at + 2 :])
 
 
-def _smaller_numbers(number: int) -> Iterator[int]:
+def _list_smaller_numbers(number: int) -> Iterator[int]:
     """Yield numbers nearer to 1; for negative ones, nearer to -1. The steps halve, so that few lead to a limit."""
     size = abs(number)
     if size > 1:
@@ -158,14 +158,14 @@ def _with(items: tuple[T, ...], at: int, item: T) -> tuple[T, ...]:
 def _change_all_steps(case: Case) -> Iterator[Case]:
     """Yield cases with one change to all steps: a key that is dropped, or another call if all make the same."""
     first = case.steps[0]
-    for key, _ in given_keys(first):
+    for key, _ in list_given_keys(first):
         yield replace(case, steps=tuple(replace(step, **{key.name: key.default}) for step in case.steps))
     for other in case.steps[1:]:
         if (other.src, other.shapes) != (first.src, first.shapes):
             return
     for at in range(len(first.shapes) if len(first.shapes) > 1 else 0):
         yield replace(case, steps=tuple(_without_node(step, at) for step in case.steps))
-    for src, shape in _smaller_calls(first.src, first.shapes[0]):
+    for src, shape in _list_smaller_calls(first.src, first.shapes[0]):
         yield replace(
             case, steps=tuple(replace(s, src=src, shapes=(shape, *s.shapes[1:]), bits=None) for s in case.steps)
         )

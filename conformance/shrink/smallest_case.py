@@ -8,10 +8,10 @@ from math import inf
 from time import monotonic
 
 from ..model import Adapter, Case, Claims, Isolated, Result
-from ..plan.rows import Row, case_of_step, is_expressible, row_of
+from ..plan.rows import Row, is_expressible, make_case_of_step, row_of
 from ..run.row import run_rows
 from .smaller_cases import shrink
-from .write_case import case_text, rule_against
+from .write_case import find_rule_against, write_case_text
 
 MAX_CALLS = 30_000
 """Calls for one case; then the smallest found so far is written."""
@@ -22,8 +22,8 @@ MAX_PROCESSES = 60
 
 
 def write_as_drawn(row: Row, result: Result) -> str:
-    rule = rule_against(row, result)
-    return case_text(row, rule, f"{result.diagnosis} {rule}")
+    rule = find_rule_against(row, result)
+    return write_case_text(row, rule, f"{result.diagnosis} {rule}")
 
 
 def can_be_smaller(result: Result) -> bool:
@@ -41,7 +41,7 @@ def find_smallest(
     If `quick`, after a few seconds the smallest so far, and a sequence as drawn: a slow backend would take minutes.
     """
     smaller = _SmallerCase(row, result, adapter, claims, open_another)
-    one_call = smaller.find_in_fresh_process(case_of_step(row, result.step))
+    one_call = smaller.find_in_fresh_process(make_case_of_step(row, result.step))
     if one_call:
         end = monotonic() + (_QUICK_SECONDS if quick else inf)
         smallest = shrink(one_call[0].case, lambda case: smaller.find(case) if monotonic() < end else None, one_call)

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..draw.calls import DrawnCall, step_of
-from ..draw.rows import entries_rule
+from ..draw.rows import find_entries_rule
 from ..model import BAD, Case, Operand, Place, Result, Step
-from ..model.cases import given_keys
+from ..model.cases import list_given_keys
 from ..plan.rows import Row
 from ..plan.steps import RowStep
 
@@ -31,7 +31,7 @@ _NEVER_DUE: Mapping[str, str] = {
 _ABOUT_DIMS = ("wrong dims", "wrong volume", "truncated", "too many elements")
 
 
-def rule_against(row: Row, result: Result) -> str:
+def find_rule_against(row: Row, result: Result) -> str:
     """Find the rule that a row's failure goes against: the one a person would file the case under.
 
     A call without an answer goes against what the call is about, however it ended.
@@ -52,26 +52,26 @@ def rule_against(row: Row, result: Result) -> str:
     if len(step.shapes) > 1:
         return "nodes-compose"
     if diagnosis in _ABOUT_DIMS or result.outcome_of(at).kind != "tensor":
-        return "declared-output" if row.case.declared is not None else entries_rule(step)
+        return "declared-output" if row.case.declared is not None else find_entries_rule(step)
     return "layout-is-no-content" if step.layout != "dense" else "same-content"
 
 
-def case_text(row: Row, rule: str, fact: str) -> str:
+def write_case_text(row: Row, rule: str, fact: str) -> str:
     """Write the case of a row as YAML, its keys in the order of case files; the contracts say what is expected."""
     first, *later = row.case.steps
     name = re.sub(r"[^a-z0-9]+", "-", fact.lower()).strip("-")
     lines = [f"id: {name}", f"rule: {rule}"]
     if not later:
         lines += [f"{key}: {value}" for key, value in _call(first).items()]
-    lines += [f"{key}: {value}" for key, value in _form(row.case).items()]
+    lines += [f"{key}: {value}" for key, value in _write_form(row.case).items()]
     if later:
         lines += ["steps:"]
         for step, row_step in zip(row.case.steps, row.steps, strict=True):
-            inside = {**_call(step), "expect": _expectation(step, row_step)}
+            inside = {**_call(step), "expect": _write_expectation(step, row_step)}
             written = ", ".join(f"{key}: {_quote(value)}" for key, value in inside.items())
             lines.append(f"  - {{{written}}}")
     else:
-        lines.append(f"expect: {_expectation(first, row.steps[0])}")
+        lines.append(f"expect: {_write_expectation(first, row.steps[0])}")
     return "\n".join(f"{'    ' if number else '  - '}{line}" for number, line in enumerate(lines)) + "\n"
 
 
@@ -79,54 +79,56 @@ def _call(step: Step) -> dict[str, str]:
     parts = {
         "src": f"{step.src_type}{list(step.src)}",
         "shape": str(list(step.shapes[0])),
-        "special_zero": _flag(step.special_zero[0]),
+        "special_zero": _write_flag(step.special_zero[0]),
     }
     if len(step.shapes) > 1:
         links = zip(step.shapes[1:], step.special_zero[1:], strict=True)
-        written = ", ".join(f"{{shape: {list(shape)}, special_zero: {_flag(zero)}}}" for shape, zero in links)
+        written = ", ".join(f"{{shape: {list(shape)}, special_zero: {_write_flag(zero)}}}" for shape, zero in links)
         parts["chain"] = f"[{written}]"
-    return parts | _plain_keys(step)
+    return parts | _write_plain_keys(step)
 
 
-def _form(case: Case) -> dict[str, str]:
+def _write_form(case: Case) -> dict[str, str]:
     parts = {}
     if isinstance(case.declared, tuple):
         parts["declared"] = f"[{', '.join('null' if length is None else str(length) for length in case.declared)}]"
     elif case.declared is not None:
         parts["declared"] = case.declared
-    parts |= _plain_keys(case)
+    parts |= _write_plain_keys(case)
     if case.attributes:
-        parts["attributes"] = _flow({name: _operand(value) for name, value in case.attributes.items()})
+        parts["attributes"] = _write_flow({name: _write_operand(value) for name, value in case.attributes.items()})
     for key, counts in (("inputs", case.inputs), ("outputs", case.outputs)):
         if counts:
-            parts[key] = _flow({name: "missing" if count == 0 else str(count) for name, count in counts.items()})
+            parts[key] = _write_flow({name: "missing" if count == 0 else str(count) for name, count in counts.items()})
     return parts
 
 
-def _plain_keys(part: Case | Step) -> dict[str, str]:
-    return {key.name: value if _PLAIN.fullmatch(str(value)) else _value(value) for key, value in given_keys(part)}
+def _write_plain_keys(part: Case | Step) -> dict[str, str]:
+    return {
+        key.name: value if _PLAIN.fullmatch(str(value)) else _write_value(value) for key, value in list_given_keys(part)
+    }
 
 
-def _flow(parts: Mapping[str, str]) -> str:
+def _write_flow(parts: Mapping[str, str]) -> str:
     return f"{{{', '.join(f'{key}: {value}' for key, value in parts.items())}}}"
 
 
-def _operand(operand: Operand | None) -> str:
+def _write_operand(operand: Operand | None) -> str:
     if operand is None:
         return "missing"
-    values = ", ".join(map(_value, operand.values or ()))
+    values = ", ".join(map(_write_value, operand.values or ()))
     return f"{{type: {_quote(operand.type + '[]' * bool(operand.dims))}, values: [{values}]}}"
 
 
-def _value(value: Any) -> str:
+def _write_value(value: Any) -> str:
     """Write the value of an attribute; text is in double quotes, with unprintable characters escaped."""
     if isinstance(value, str):
         plain = (c if c.isprintable() and c not in '"\\' else f"\\U{ord(c):08x}" for c in value)
         return f'"{"".join(plain)}"'
-    return _flag(value) if isinstance(value, bool) else str(value)
+    return _write_flag(value) if isinstance(value, bool) else str(value)
 
 
-def _flag(value: Any) -> str:
+def _write_flag(value: Any) -> str:
     return "true" if value else "false"
 
 
@@ -134,7 +136,7 @@ def _quote(value: str) -> str:
     return f'"{value}"' if value[-1] == "]" and value[0].isalpha() else value
 
 
-def _expectation(step: Step, row_step: RowStep) -> str:
+def _write_expectation(step: Step, row_step: RowStep) -> str:
     return write_expectations(
         {
             document: write_expectation(step.src_type, judged.meaning.kind, judged.meaning.dst)
@@ -150,7 +152,7 @@ def write_expectations(by_document: Mapping[str, str]) -> str:
     if not others:
         return common
     parts = {document: _quote(text) for document, text in by_document.items() if text != common}
-    return _flow({**parts, '"*"': _quote(common)})
+    return _write_flow({**parts, '"*"': _quote(common)})
 
 
 def write_expectation(src_type: str, kind: str, dst: Sequence[object] | None) -> str:
@@ -159,7 +161,7 @@ def write_expectation(src_type: str, kind: str, dst: Sequence[object] | None) ->
     return "reject" if kind == "illegal" else "unspecified"
 
 
-def case_of_call(
+def make_case_of_call(
     name: str, rule: str, src_type: str, call: tuple[tuple[int, ...], tuple[int, ...], bool], layout: Any = "dense"
 ) -> Case:
     step = step_of(src_type, [DrawnCall(*call)], layout=layout)

@@ -183,7 +183,7 @@ def _collect(
         "names": names,
         "not_shown": not_shown,
         "spec": spec,
-        "tests": _range_of_tests([run.conclusion.tests for run in runs]),
+        "tests": _describe_tests([run.conclusion.tests for run in runs]),
         "libraries": libraries,
         "numbers": collect_numbers(runs, libraries),
         "answer": answer_question(libraries),
@@ -208,7 +208,7 @@ def _collect(
     }
 
 
-def _range_of_tests(numbers: Sequence[int]) -> str:
+def _describe_tests(numbers: Sequence[int]) -> str:
     """Say how many tests the backends have: each claims other calls."""
     fewest, most = min(numbers), max(numbers)
     return f"{fewest:,} to {most:,} tests each" if fewest < most else f"{count_noun(most, 'test')} each"
@@ -233,16 +233,16 @@ def differs(cells: RowsOfEach) -> bool:
     return any(len(set(each) - _MUTE) > 1 for verdicts in rows for each in zip(*verdicts, strict=True))
 
 
-def one_fails(cells: RowsOfEach) -> bool:
+def does_one_fail(cells: RowsOfEach) -> bool:
     return sum(any(result.failing for result in cell) for cell in cells) == 1
 
 
-def _list_kinds(apart: bool, one_fails: bool) -> str:
-    kinds = {"disagreements": apart, "one-fails": one_fails}
+def _list_kinds(apart: bool, does_one_fail: bool) -> str:
+    kinds = {"disagreements": apart, "one-fails": does_one_fail}
     return " ".join(kind for kind, holds in kinds.items() if holds)
 
 
-def _worst_severity(run: JudgedRun, rows: Iterable[RowResult]) -> Severity | None:
+def _find_worst_severity(run: JudgedRun, rows: Iterable[RowResult]) -> Severity | None:
     blames = run.conclusion.blames
     return worst_severity(blamed for result in rows for blamed in blames.get(result.row.id, {}).values())
 
@@ -296,7 +296,7 @@ def _order_line(line: CaseLine) -> tuple[Any, ...]:
 def _collect_cases(runs: Mapping[str, JudgedRun]) -> Iterator[CaseLine]:
     for case_id, rows in next(iter(runs.values())).rows_by_case.items():
         case, cells = rows[0].row.case, [run.rows_by_case[case_id] for run in runs.values()]
-        yield _make_line(case, _list_kinds(differs(cells), one_fails(cells)), case.rule, (), runs, cells)
+        yield _make_line(case, _list_kinds(differs(cells), does_one_fail(cells)), case.rule, (), runs, cells)
 
 
 def _collect_observed_calls(runs: Mapping[str, JudgedRun]) -> Iterator[CaseLine]:
@@ -309,7 +309,7 @@ def _collect_observed_calls(runs: Mapping[str, JudgedRun]) -> Iterator[CaseLine]
             for run, each in zip(runs.values(), observations, strict=True)
         ]
         apart = len({_summarize_case(run, cell).answers for run, cell in zip(runs.values(), cells, strict=True)}) > 1
-        kinds = _list_kinds(apart, one_fails([run.rows_by_case[case_id] for run in runs.values()]))
+        kinds = _list_kinds(apart, does_one_fail([run.rows_by_case[case_id] for run in runs.values()]))
         case = first.rows_by_case[case_id][0].row.case
         yield _make_line(case, kinds, rules[0] if rules else "", rules, runs, cells)
 
@@ -359,7 +359,7 @@ def _summarize_case(run: JudgedRun, rows: Sequence[RowResult]) -> CaseOutcome:
         return CaseOutcome(word, None, ())
     deciding = [result for result in rows if result.worst == word]
     answers = sorted({_format_without_message(result) for result in deciding})
-    return CaseOutcome(word, _worst_severity(run, deciding), tuple(answers))
+    return CaseOutcome(word, _find_worst_severity(run, deciding), tuple(answers))
 
 
 def _format_without_message(result: RowResult) -> str:

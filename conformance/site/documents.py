@@ -23,7 +23,7 @@ from ..system.files import replace_pages
 from ..system.groups import group_pairs
 from ..system.terminal import count_noun
 from .compare_page import COMPARED
-from .playground import link_to, plain_call
+from .playground import find_plain_call, link_to
 
 INDEX, DIFFERENCES, CASES = "index.html", "differences.html", "cases.html"
 _NO_LINE, _FEW = 1 << 30, 4
@@ -70,8 +70,8 @@ def write_document_pages(folder: Path, plan: Plan, runs: Sequence[JudgedRun], si
     rows = group_pairs((row.case.rule, row) for row in plan.rows if row.first is None)  # other types say the same
     pages = {
         f"{document.id}.html": render_page(
-            "site_document.html", spec=spec, document=document, entries=list(_entries(spec, document, rows, failing)),
-            findings=_findings_in(spec, document.id), index=INDEX, runs=len(runs), cases=CASES,
+            "site_document.html", spec=spec, document=document, index=INDEX, runs=len(runs), cases=CASES,
+            entries=list(_list_rules(spec, document, rows, failing)), findings=_list_findings(spec, document.id),
             **frame,
         )
         for document in spec.documents.values()
@@ -79,7 +79,7 @@ def write_document_pages(folder: Path, plan: Plan, runs: Sequence[JudgedRun], si
     differing, agreed = _compare_standings(spec)
     pages[DIFFERENCES] = render_page(
         "site_differences.html", spec=spec, differing=differing, agreed=agreed, index=INDEX, **frame,
-        disagreements=[finding for finding in _by_weight(spec.findings.values()) if finding.kind == "disagreement"],
+        disagreements=[finding for finding in _sort(spec.findings.values()) if finding.kind == "disagreement"],
     )  # fmt: skip
     pages[CASES] = render_page(
         "site_cases.html", rules=_list_cases(spec, rows, failing), index=INDEX, differences=DIFFERENCES,
@@ -93,32 +93,32 @@ def write_document_pages(folder: Path, plan: Plan, runs: Sequence[JudgedRun], si
     replace_pages(folder, pages)
 
 
-def _entries(
+def _list_rules(
     spec: Spec, document: Document, rows: Mapping[str, Sequence[Row]], failing: Failing
 ) -> Iterator[RuleEntry]:
     """Yield the rules that bind in a document: in the order of its lines, and then those that it does not state."""
     binding = [rule for rule in spec.rules.values() if document.id in rule.documents]
-    findings_here, drawn = _findings_in(spec, document.id), set[str]()
+    findings_here, drawn = _list_findings(spec, document.id), set[str]()
     for rule in sorted(binding, key=lambda rule: next((at.line for at in rule.pointers_in(document.id)), _NO_LINE)):
         own = [row for row in rows.get(rule.id, ()) if document.id in row.documents]
         findings = tuple(finding for finding in findings_here if rule.id in finding.rules)
         cases = {row.case.id for row in own}
-        example = _example(own, document.id)
+        example = _make_example(own, document.id)
         if example and example.call in drawn:
             example = example._replace(picture=None)
         drawn |= {example.call} if example else set()
         yield RuleEntry(rule, findings, example, len(cases), sum((case, document.id) in failing for case in cases))
 
 
-def _by_weight(findings: Iterable[Finding]) -> list[Finding]:
+def _sort(findings: Iterable[Finding]) -> list[Finding]:
     return sorted(findings, key=lambda finding: WEIGHTS.index(finding.weight))
 
 
-def _findings_in(spec: Spec, document: str) -> list[Finding]:
-    return _by_weight(each for each in spec.findings.values() if document in {pointer.document for pointer in each.at})
+def _list_findings(spec: Spec, document: str) -> list[Finding]:
+    return _sort(each for each in spec.findings.values() if document in {pointer.document for pointer in each.at})
 
 
-def _example(rows: Sequence[Row], document: str) -> RuleExample | None:
+def _make_example(rows: Sequence[Row], document: str) -> RuleExample | None:
     """Make an example of the first case with a single call, the smallest if there are several."""
     single = [row for row in rows if len(row.case.steps) == 1]
     plain = [row for row in single if len(row.case.steps[0].shapes) == 1 and row.case.steps[0].layout == "dense"]
@@ -129,7 +129,7 @@ def _example(rows: Sequence[Row], document: str) -> RuleExample | None:
     step = row.case.steps[0]
     rules = meaning.rules if meaning.kind != "legal" else ()
     want = "it must be rejected" if meaning.kind == "illegal" else format_want(meaning, step.src_type)
-    call = plain_call(row)
+    call = find_plain_call(row)
     return RuleExample(
         format_step(row.case, step), want, rules, _draw_example(row, row.contracts[document], meaning),
         call and f"../{link_to(call)}",
@@ -199,5 +199,5 @@ def _count(spec: Spec, document: str, rows: Mapping[str, Sequence[Row]]) -> dict
         "rules": len(binding),
         "stated": sum(rule.level == "must" and rule.authority(document) != "our ruling" for rule in binding),
         "untested": sum(rule.id not in tested for rule in binding),
-        **{weight: sum(each.weight == weight for each in _findings_in(spec, document)) for weight in WEIGHTS},
+        **{weight: sum(each.weight == weight for each in _list_findings(spec, document)) for weight in WEIGHTS},
     }

@@ -83,7 +83,7 @@ def collect_libraries(
     by_library = group_pairs(
         (_library_of(run), (run, name, page)) for run, name, page in zip(runs, names, links, strict=True)
     )
-    libraries = [Library(name, _lines(versions, changes)) for name, versions in by_library.items()]
+    libraries = [Library(name, _lay_out(versions, changes)) for name, versions in by_library.items()]
     return sorted(libraries, key=lambda each: (*_rank(each.lines[0].documents[0]), each.name))
 
 
@@ -98,12 +98,12 @@ def _rank(state: DocumentState) -> tuple[bool, int, float]:
     return not state.tests, -[*LABELS].index(state.label), state.failed / max(state.tests, 1)
 
 
-def _lines(runs: Iterable[tuple[JudgedRun, str, str | None]], changes: Mapping[str, str]) -> tuple[BackendLine, ...]:
+def _lay_out(runs: Iterable[tuple[JudgedRun, str, str | None]], changes: Mapping[str, str]) -> tuple[BackendLine, ...]:
     """Make the lines of one library. `runs`: each with its name and the link to its report."""
     lines = []
     of_backend = group_pairs((str(each[0].evidence.header["backend"]["name"]), each) for each in runs)
     for versions in of_backend.values():
-        ordered = sorted(versions, key=lambda version: _version(version[0]), reverse=True)
+        ordered = sorted(versions, key=lambda version: _parse_version(version[0]), reverse=True)
         for number, (bare, name, page) in enumerate(ordered):
             run = bare.with_drawn
             special_zero = _answers_special_zero(bare)
@@ -198,10 +198,10 @@ def answer_question(libraries: Iterable[Library]) -> list[str]:
 def pair_versions(runs: Iterable[tuple[T, JudgedRun]]) -> Iterator[tuple[tuple[T, JudgedRun], ...]]:
     """Yield each version of a backend together with the one before it, the older first."""
     for versions in group_pairs((str(each[1].evidence.header["backend"]["name"]), each) for each in runs).values():
-        yield from pairwise(sorted(versions, key=lambda each: _version(each[1])))
+        yield from pairwise(sorted(versions, key=lambda each: _parse_version(each[1])))
 
 
-def _version(run: JudgedRun) -> list[tuple[bool, int, str]]:
+def _parse_version(run: JudgedRun) -> list[tuple[bool, int, str]]:
     """Return a version as a person orders versions: numbers by their size, before words."""
     parts = re.findall(r"\d+|[A-Za-z]+", str(run.evidence.header["backend"]["version"]))
     return [(part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in parts]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ..exchange.code.write import render_code
 from ..meaning.compiled_rules import compile_rules
 from ..model import FAIL, WAIVED, Call, Document, Malformed, Outcome, Rule, Spec
-from ..model.cases import given_keys
+from ..model.cases import list_given_keys
 from ..model.types import range_of
 from ..model.verdicts import ERROR, NOT_RUN, SEVERITIES
 from ..plan.rows import Row
@@ -49,10 +49,10 @@ def link_to(call: Call) -> str:
     return f"{PLAYGROUND}#src={_join(call.src)}&shape={_join(call.shape)}&special_zero={zero}"
 
 
-def plain_call(row: Row) -> Call | None:
+def find_plain_call(row: Row) -> Call | None:
     """Return the call of a row if it is all there is: one call of a well-formed node with a dense tensor."""
     case, step = row.case, row.case.steps[0]
-    keys = {key.name for part in (case, step) for key, _ in given_keys(part)}
+    keys = {key.name for part in (case, step) for key, _ in list_given_keys(part)}
     special = case.attributes or case.inputs or case.outputs or case.declared is not None
     if special or len(case.steps) > 1 or len(step.shapes) > 1 or not keys.issubset(_ASIDE):
         return None
@@ -67,8 +67,8 @@ def write_playground(path: Path, spec: Spec, site: Site, runs: Sequence[JudgedRu
         code, why_none = "", str(form)
     calls: dict[str, tuple[Call, list[CallRecord]]] = {}
     for case, rows in runs[0].rows_by_case.items() if runs else ():
-        if call := plain_call(rows[0].row):
-            calls[case] = call, [*_done(runs, case, call, spec.documents)]
+        if call := find_plain_call(rows[0].row):
+            calls[case] = call, [*_list_answers(runs, case, call, spec.documents)]
     distinct = [*dict.fromkeys(each for _, done in calls.values() for each in done)]
     numbers = {each: number for number, each in enumerate(distinct)}
     data = {
@@ -98,13 +98,13 @@ def _describe(spec: Spec, document: Document) -> dict[str, Any]:
     operation = spec.operations[document.operation]
     return {
         "title": f"{document.title}, {document.edition}",
-        "rules": {rule.id: _clause(rule, document.id) for rule in binding if rule.has_contract},
+        "rules": {rule.id: _describe_clause(rule, document.id) for rule in binding if rule.has_contract},
         "volume": [each.rule for each in compile_rules(binding).volumes],
         "shape_types": [[each, str(range_of(each)[0]), str(range_of(each)[-1])] for each in operation.shape_types],
     }
 
 
-def _clause(rule: Rule, document: str) -> dict[str, Any]:
+def _describe_clause(rule: Rule, document: str) -> dict[str, Any]:
     """Return how a document treats a rule, the lines that state it, and the reason where none does."""
     treatment = rule.treatment_in(document)
     return {
@@ -115,7 +115,7 @@ def _clause(rule: Rule, document: str) -> dict[str, Any]:
     }
 
 
-def _done(runs: Sequence[JudgedRun], case: str, call: Call, documents: Iterable[str]) -> Iterator[CallRecord]:
+def _list_answers(runs: Sequence[JudgedRun], case: str, call: Call, documents: Iterable[str]) -> Iterator[CallRecord]:
     tests: dict[str, list[list[Outcome | None]]] = {document: [[] for _ in runs] for document in documents}
     for number, run in enumerate(runs):
         for result in run.rows_by_case[case]:

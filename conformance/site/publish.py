@@ -92,7 +92,7 @@ def prepare(results: Path, plan: Plan, reports: Path, trust: Trust, pages: bool 
 
 def prepare_again(reports: Path, plan: Plan, trust: Trust) -> Iterator[Publication]:
     """Prepare what is published again, with the pages of today; `write_pages` says why a folder is not shown."""
-    folders = [folder for folder in published_folders(reports) if not explain_bad_name(folder)]
+    folders = [folder for folder in list_published_folders(reports) if not explain_bad_name(folder)]
     for folder in track("reading", folders, len(folders)):
         with contextlib.suppress(InvalidEvidence, OtherSuite):
             yield prepare(find_published_results(folder) or folder / PUBLISHED, plan, reports, trust, pages=False)
@@ -170,7 +170,7 @@ def _find_uncalled(evidence: Evidence, plan: Plan) -> Iterator[str]:
             yield row.id
 
 
-def published_folders(reports: Path) -> list[Path]:
+def list_published_folders(reports: Path) -> list[Path]:
     return sorted(folder for folder in reports.glob("*/") if find_published_results(folder))
 
 
@@ -253,7 +253,7 @@ def _read_runs(
     reports: Path, plan: Plan, new: Mapping[Path, Publication], certificates: Mapping[Path, Certificate | str]
 ) -> Iterator[tuple[Path, JudgedRun | str]]:
     """Yield each published run, judged again unless it is new or certified, or why it is not on the page."""
-    for folder in published_folders(reports):
+    for folder in list_published_folders(reports):
         if folder in new:
             yield folder, new[folder].run
             continue

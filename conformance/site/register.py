@@ -64,7 +64,7 @@ def write_register(
 ) -> list[dict[str, Any]]:
     """List the certificates below a folder there, and return the list."""
     seen: dict[str, str] = {}
-    entries = [_entry(path, certificate, trust, seen) for path, certificate in certificates.items()]
+    entries = [_describe_entry(path, certificate, trust, seen) for path, certificate in certificates.items()]
     replace_text(folder / DATA, "[" + ",\n".join(map(json.dumps, entries)) + "]\n")
     listed = [
         (entry, certificate) for entry, certificate in zip(entries, certificates.values(), strict=True)
@@ -116,7 +116,7 @@ def check_for_site(folder: Path, plan: Plan, trust: Trust, pages: bool = True) -
     return check_certificate(folder, plan, trust, pages=pages)
 
 
-def _entry(folder: Path, certificate: Certificate | str, trust: Trust, seen: dict[str, str]) -> dict[str, Any]:
+def _describe_entry(folder: Path, certificate: Certificate | str, trust: Trust, seen: dict[str, str]) -> dict[str, Any]:
     """Describe a certificate; `why` says why it is refused, or why it does not conform.
 
     `seen`: the folder of each statement that was described, by its digest.

@@ -34,7 +34,7 @@ NO_SHAPE = ShapeArguments()
 
 
 @lru_cache(12)
-def nodes_of_calls(
+def make_nodes_of_calls(
     operation: str, shape_passed_as: ShapePassedAs, shape_type: str, shapes: tuple[Lengths, ...]
 ) -> list[tuple[Node, ...]]:
     """Make the nodes of calls: with special_zero false for every shape, then with true."""

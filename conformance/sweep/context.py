@@ -8,7 +8,7 @@ from ..adapter import CannotStart, resolve_claims
 from ..isolate import backend
 from ..load.folders import find_folders
 from ..load.spec import load_spec
-from ..meaning.contract import contracts, documents_by_contract
+from ..meaning.contract import contracts, group_documents
 from ..model import Adapter
 from .blocks import SweepRequest
 
@@ -31,7 +31,7 @@ class SweepContext:
         self.who = adapter.identity, self.claims
         self.contracts = contracts(self.spec)
         self.readings = {
-            operation.id: documents_by_contract({name: self.contracts[name] for name in operation.documents})
+            operation.id: group_documents({name: self.contracts[name] for name in operation.documents})
             for operation in self.spec.operations.values()
         }
 

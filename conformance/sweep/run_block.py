@@ -21,10 +21,10 @@ from ..plan.memory import GuardedBuffer, TensorSpec, lay_out, strides_of
 from ..plan.rows import Row, row_of
 from ..run.call import call_outcome
 from ..run.row import judge_row
-from ..shrink.write_case import case_of_call, case_text, rule_against
+from ..shrink.write_case import find_rule_against, make_case_of_call, write_case_text
 from ..system.text import format_call
 from .blocks import Block, CallVariant, SweepRequest, list_lengths
-from .calls import JUDGE, NO_SHAPE, ShapeArguments, Want, call_each, lay_out_shapes, nodes_of_calls
+from .calls import JUDGE, NO_SHAPE, ShapeArguments, Want, call_each, lay_out_shapes, make_nodes_of_calls
 from .context import BackendLost, SweepContext, context_of
 from .tally import FailedCalls, Tally
 
@@ -110,7 +110,7 @@ class BlockRun:
                 self._verdicts.setdefault(document, Counter()).update(counts)
 
     def _call(self, way: CallVariant, wants: list[list[Want]]) -> None:
-        nodes = nodes_of_calls(way.operation, way.shape_passed_as, way.shape_type, self.shapes)
+        nodes = make_nodes_of_calls(way.operation, way.shape_passed_as, way.shape_type, self.shapes)
         shapes = lay_out_shapes(way.shape_type, self.shapes) if way.shape_passed_as == "runtime" else []
         passed = [ShapeArguments((shape.tensor,), shape.tensor.memory, shape.before) for shape in shapes] * 2
         arguments = passed or [NO_SHAPE] * len(nodes)
@@ -127,7 +127,7 @@ class BlockRun:
             call_each(self.context.adapter, declared, nodes, arguments, wanted, buffer, judge)
 
     def _row_of(self, way: CallVariant, call: Call) -> Row:
-        case = case_of_call("swept", "same-volume", way.type, call, way.layout)
+        case = make_case_of_call("swept", "same-volume", way.type, call, way.layout)
         operation = self.context.spec.operations[way.operation]
         return row_of(case, operation, way.shape_passed_as, way.shape_type, self.context.contracts)
 
@@ -167,7 +167,7 @@ class BlockRun:
             len(src) + len(shape), sum(src) + sum(map(abs, shape)), src, shape, special_zero,
             self.context.request.ways.index(way),
         )  # fmt: skip
-        rule, diagnosis = group = rule_against(row, result), result.diagnosis or "failed"
+        rule, diagnosis = group = find_rule_against(row, result), result.diagnosis or "failed"
         known = self._failures.get(group)
         if known is not None and known.size <= size:
             self._failures[group] = known._replace(calls=known.calls + 1)
@@ -176,7 +176,7 @@ class BlockRun:
             "call": str(way),
             "detail": result.detail,
             "verdicts": dict(result.verdicts),
-            "case": case_text(row, rule, f"{diagnosis} {rule}"),
+            "case": write_case_text(row, rule, f"{diagnosis} {rule}"),
         }
         self._failures[group] = FailedCalls(known.calls + 1 if known else 1, size, example)
 

@@ -29,7 +29,7 @@ class SweepResults(NamedTuple):
         return {**self.header, **self.total.to_json(), "planted": dict(self.planted), "seconds": self.seconds}
 
 
-def header_of_sweep(request: SweepRequest, spec: Spec, who: tuple[Identity, Claims]) -> dict[str, Any]:
+def make_header_of_sweep(request: SweepRequest, spec: Spec, who: tuple[Identity, Claims]) -> dict[str, Any]:
     return make_header(
         FORMAT, spec, spec.digest, *who, request.backend, digest_of_adapter(request.backend),
         domain={**request.domain._asdict(), "calls": request.domain.size}, ways=[way._asdict() for way in request.ways],

@@ -89,22 +89,22 @@ def _check_of(form: Form) -> Check:
         case list():
             return _check_of_parts(form[0], list, enumerate)
         case type():
-            return lambda value: None if type(value) is form else _wrong(value)
+            return lambda value: None if type(value) is form else _reject(value)
         case frozenset():
-            return lambda value: None if isinstance(value, str) and value in form else _wrong(value)
+            return lambda value: None if isinstance(value, str) and value in form else _reject(value)
         case OrNull():
             check = _check_of(form.form)
-            return lambda value: None if value is None or not check(value) else _wrong(value)
+            return lambda value: None if value is None or not check(value) else _reject(value)
         case re.Pattern():
-            return lambda value: None if isinstance(value, str) and form.fullmatch(value) else _wrong(value)
+            return lambda value: None if isinstance(value, str) and form.fullmatch(value) else _reject(value)
         case range():
-            return lambda value: None if type(value) is int and value in form else _wrong(value)
+            return lambda value: None if type(value) is int and value in form else _reject(value)
         case Number(least, most):
-            return lambda value: None if type(value) in (int, float) and least <= value <= most else _wrong(value)
-    return lambda value: None if form(value) else _wrong(value)
+            return lambda value: None if type(value) in (int, float) and least <= value <= most else _reject(value)
+    return lambda value: None if form(value) else _reject(value)
 
 
-def _wrong(value: Any) -> WrongPart:
+def _reject(value: Any) -> WrongPart:
     return WrongPart("", f"is {quote_json(value)}")
 
 
@@ -113,7 +113,7 @@ def _check_of_object(form: Mapping[str, Form]) -> Check:
 
     def check(value: Any) -> WrongPart | None:
         if not isinstance(value, dict):
-            return _wrong(value)
+            return _reject(value)
         known = 0
         for name, optional, check_part in parts:
             if name in value:
@@ -137,7 +137,7 @@ def _check_of_parts(form: Form, kind: type, items: Callable[[Any], Iterable[tupl
 
     def check(value: Any) -> WrongPart | None:
         if not isinstance(value, kind):
-            return _wrong(value)
+            return _reject(value)
         for key, inner in items(value):
             if wrong := check_part(inner):
                 place = f"[{key}]" if isinstance(key, int) else f".{key}"

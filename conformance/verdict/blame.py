@@ -22,12 +22,12 @@ from typing import NamedTuple
 
 from ..meaning.contract import ExplainedEntry
 from ..model import AUTHORITIES, BAD, BLAMES, FAIL, WAIVED, Authority, Blame, Kind, Meaning, Outcome, Result, Rule, Step
-from ..model.cases import given_keys
+from ..model.cases import list_given_keys
 from ..model.verdicts import SEVERITIES, Severity, describe_severity
 from ..plan.facets import has_unknown_src
 from ..plan.memory import volume_of
 from ..plan.rows import Row, parse_drawn_id
-from ..run.diagnose import STALE, wrong_dims
+from ..run.diagnose import STALE, diagnose_dims
 from ..run.judge import UNCLAIMED
 from ..system.groups import group_pairs
 from .needs import (
@@ -514,7 +514,7 @@ def _conditions_of(row: Row, at: int, result: Result) -> Set[str]:
     if (last := _last_of_smallest_case(row, result)) is not None:
         return {*_KEYS.findall(last)}
     step = row.case.steps[at]
-    keys = {key.name for part in (row.case, step) for key, _ in given_keys(part)}
+    keys = {key.name for part in (row.case, step) for key, _ in list_given_keys(part)}
     is_unknown = has_unknown_src(row.case, row.shape_passed_as)
     return keys.union(["chain"] * (len(step.shapes) > 1), ["steps"] * (at > 0), ["known"] * is_unknown)
 
@@ -528,7 +528,7 @@ def _diagnosis_in(row: Row, at: int, result: Result, meaning: Meaning) -> str | 
     if diagnosis is None or outcome.kind != "tensor" or outcome.side_effects or meaning.kind == "illegal":
         return diagnosis
     source = row.step(at).src_spec
-    wrong = wrong_dims(outcome.dims or (), meaning, source.dims) if outcome.type == source.type else None
+    wrong = diagnose_dims(outcome.dims or (), meaning, source.dims) if outcome.type == source.type else None
     return wrong.name if wrong else diagnosis
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ..evidence.drawn import plan_of_run
 from ..evidence.results import Evidence, Target
 from ..model import BAD, WAIVED, Claims, Result, Verdict
-from ..model.cases import given_keys
+from ..model.cases import list_given_keys
 from ..model.results import RightAlone
 from ..model.verdicts import SEVERITIES, Severity
 from ..plan.memory import volume_of
@@ -184,7 +184,7 @@ def _effort_to_read(row: Row) -> tuple[bool, bool, bool, int, int]:
     single = len(steps) == row.case.times == 1 and len(steps[0].shapes) == 1
     size = max(volume_of(step.src) for step in steps)
     drawn = parse_drawn_id(row.id) is not None
-    keys = len([*given_keys(row.case), *chain.from_iterable(map(given_keys, steps))])
+    keys = len([*list_given_keys(row.case), *chain.from_iterable(map(list_given_keys, steps))])
     entries = sum(len(shape) for step in steps for shape in step.shapes)
     return not single, drawn, size == 0, keys, size + entries
 

@@ -18,10 +18,10 @@ from ..evidence.results import (
 )
 from ..model import BAD, FAIL, NOT_CALLED, NOT_CLAIMED, NOT_RUN, WAIVED, Claims, Outcome, Result, Verdict, worst
 from ..model.types import WIDTH
-from ..plan.memory import dims_error, max_answer_bytes, size_of
+from ..plan.memory import count_max_answer_bytes, find_dims_error, size_of
 from ..plan.rows import Plan, Row, parse_drawn_id
 from ..plan.steps import RowStep
-from ..run.judge import deciding_step, judge_step
+from ..run.judge import find_deciding_step, judge_step
 from ..system.progress import track
 from .blame import Blamer
 from .waive import covers_failure, forbids_call, has_expired, why_useless
@@ -99,7 +99,7 @@ def _contradict_row(row: Row, result: Result, claims: Claims, isolation: str) ->
         due = (WAIVED,) if due == (FAIL,) and result.waiver is not None else due
         if verdict not in due:
             yield f"{row.id}: {verdict} in {document}, where “{result.outcome.kind}” makes it {' or '.join(due)}"
-    if len(result.outcomes) > 1 and result.step != deciding_step(by_step.values(), result.outcomes):
+    if len(result.outcomes) > 1 and result.step != find_deciding_step(by_step.values(), result.outcomes):
         yield f"{row.id}: is not decided by step {result.step + 1}"
     failed = not {*BAD, WAIVED}.isdisjoint(result.verdicts.values())
     if failed and result.diagnosis is None:
@@ -142,9 +142,9 @@ def _misfit_of_failure(row: Row, result: Result, failed: bool, isolation: str) -
 
 def _is_too_large(outcome: Outcome, src: tuple[int, ...]) -> bool:
     """Ask whether an answer is so large that its elements were not read."""
-    if outcome.type not in WIDTH or not outcome.dims or dims_error(outcome.dims):
+    if outcome.type not in WIDTH or not outcome.dims or find_dims_error(outcome.dims):
         return False
-    return size_of(outcome.type, outcome.dims) > max_answer_bytes(src)
+    return size_of(outcome.type, outcome.dims) > count_max_answer_bytes(src)
 
 
 def _contradict_waiver(row: Row, result: Result, header: Mapping[str, Any], blamer: Blamer) -> Iterator[str]:

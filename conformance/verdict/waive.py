@@ -14,7 +14,7 @@ from ..load.schema import read_file, without_secrets
 from ..load.strict_yaml import YamlMap, raise_problems
 from ..model import FAIL, NOT_RUN, WAIVED, Identity, Place, Problem, Result, Verdict
 from ..plan.rows import Plan, Row
-from ..run.row import result_without_call
+from ..run.row import make_result_without_call
 from ..system.json_forms import is_date
 from ..system.text import describe_unknown, find_near, quote
 from .blame import Blamer
@@ -183,7 +183,7 @@ def waive_call(row: Row, header: Mapping[str, Any]) -> Result | None:
     if waiver is None:
         return None
     detail = f"{waiver['place']}: `run: false`"
-    return result_without_call(row, WAIVED)._replace(waiver=waiver["number"], diagnosis=NOT_RUN, detail=detail)
+    return make_result_without_call(row, WAIVED)._replace(waiver=waiver["number"], diagnosis=NOT_RUN, detail=detail)
 
 
 def apply_waivers(result: Result, row: Row, header: Mapping[str, Any], blamer: Blamer) -> Result:

@@ -24,11 +24,11 @@ from conformance.run.call import arguments_of
 from conformance.run.concurrent import run_in_threads
 from conformance.selfcheck.mutants import (
     PlantedResult,
+    choose_rows_to_run,
     drawn_rows,
     fails_on,
     find_unopposed_rules,
     planted_backends,
-    rows_to_run,
     takes_long,
     try_backend,
 )
@@ -43,7 +43,7 @@ def time_for_all_calls(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @functools.cache
 def rows() -> tuple[Row, ...]:
-    return tuple(rows_to_run(plan_of(load_suite()).rows))
+    return tuple(choose_rows_to_run(plan_of(load_suite()).rows))
 
 
 @functools.cache

@@ -20,7 +20,7 @@ from conformance.load.cases import load_suite
 from conformance.model import Result
 from conformance.plan.rows import Plan, Row, plan_of
 from conformance.run.row import run_rows
-from conformance.selfcheck.mutants import rows_to_run
+from conformance.selfcheck.mutants import choose_rows_to_run
 from conformance.system.files import adapters_folder
 
 from ..builders import Cli
@@ -154,7 +154,7 @@ def test_a_template_is_sound_and_conforms_in_all_that_it_claims(plan: Plan, work
     """A part of the rows, because plain JavaScript takes seconds for all; a slow test runs the others."""
     backend = workshop.build_strictly(language)
     assert "the adapter is sound" in workshop.cli("check-adapter", backend).expect(0).out
-    rows = rows_to_run(chosen(plan, None, 120))
+    rows = choose_rows_to_run(chosen(plan, None, 120))
     found = list(results(backend, rows))
     assert not [result for result in found if is_bad(result)][:3]
     for row, result in zip(rows, found, strict=True):

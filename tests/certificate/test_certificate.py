@@ -39,7 +39,7 @@ from conformance.plan.rows import Plan
 from conformance.report.verify import OtherSuite
 from conformance.run.ended_process import HangPolicy
 from conformance.runner.repeat import Repetition
-from conformance.site.publish import published_folders
+from conformance.site.publish import list_published_folders
 from conformance.system import files
 from conformance.system.text import join_neighbours
 from tests import builders
@@ -282,7 +282,7 @@ def test_a_published_certificate_is_verified_when_packed(
         cli(*words).expect(0, text=f"next: conformance verify {out} --certificate --allowed {keys[1]} --suite ")
         due = RECORDS - {COMMITMENT, CHALLENGE, f"{CHALLENGE}.sig"}
     assert publish(lab, out) == 0
-    (folder,) = published_folders(site)
+    (folder,) = list_published_folders(site)
     assert {path.name for path in folder.iterdir()} == due | {"results.jsonl.xz", "report.html", PAGE, BADGE}
     cli("verify", folder / PAGE, "--suite", lab.suite).expect(2, err="name its folder, with --certificate")
     steps = (folder / PAGE).read_text().partition("<ol>")[2]
@@ -317,7 +317,7 @@ def test_a_run_is_published_by_the_keys_of_the_site(lab: Lab, cli: Cli, site: Pa
     out, words = lab.folder, ("--suite", lab.suite)
     lab.forget_the_challenge()
     cli("publish", site, out, *words).expect(0, out="self-tested")
-    (folder,) = published_folders(site)
+    (folder,) = list_published_folders(site)
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     (site / "revoked").write_text(f"{digest_of_file(out / STATEMENT)}  by mistake\n")
     cli("publish", site, out, *words).expect(2, err="is revoked, says")

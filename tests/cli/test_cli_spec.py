@@ -65,7 +65,7 @@ def test_check_says_that_all_is_whole_and_what_to_type_next(cli: Cli, monkeypatc
     meetings = data["summary"]["meetings"]
     assert [meetings[name]["missing"] for name in ("legal", "illegal")] == [0, 0]
     assert [meetings[name]["met"] > least for name, least in (("legal", 190_000), ("illegal", 12_000))] == [True] * 2
-    assert meetings["legal"]["rows"] + meetings["illegal"]["rows"] == len(combinations._lines())
+    assert meetings["legal"]["rows"] + meetings["illegal"]["rows"] == len(combinations._read_lines())
     assert sum(data["summary"]["findings"].values()) == len(answer(cli, "list", "findings")["findings"])
 
 
@@ -137,7 +137,7 @@ cases:
 def test_check_says_what_does_not_meet(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spare_meetings(monkeypatch)
     problem = Problem(Place("cases/combinations.txt", 1), "two values never meet")
-    monkeypatch.setattr(check, "problems_with_meetings", lambda _: [problem])
+    monkeypatch.setattr(check, "check_meetings", lambda _: [problem])
     cli("check", "--suite", write_suite(tmp_path)).expect(1, out="cases/combinations.txt:1: two values never meet")
 
 

@@ -16,7 +16,7 @@ from conformance.adapters.onednn_api import PROTOTYPES
 from conformance.load.cases import load_cases
 from conformance.load.spec import load_spec
 from conformance.model import Malformed
-from conformance.shrink.write_case import case_text
+from conformance.shrink.write_case import write_case_text
 
 from ..builders import Cli, write_suite, write_tiny_spec
 from .hostile import (
@@ -234,7 +234,7 @@ def test_a_message_of_a_backend_adds_no_case_to_what_is_shown(
 def test_a_text_in_a_case_that_was_found_stays_a_text(tmp_path: Path) -> None:
     for value in TEXTS[:-9]:
         row = row_of({"axis": text(value)})
-        written = case_text(row, "extra-attributes", "a found case")
+        written = write_case_text(row, "extra-attributes", "a found case")
         (tmp_path / "a.yaml").write_text(f"about: One.\ncases:\n{written}", encoding="utf-8")
         (case,) = load_cases(tmp_path, spec()).values()
         assert case.attributes == row.case.attributes, value

@@ -14,7 +14,7 @@ from conformance.load.cases import with_cases
 from conformance.meaning.contract import contracts
 from conformance.model import Case
 from conformance.plan.rows import Row, rows_of
-from conformance.shrink.write_case import case_text
+from conformance.shrink.write_case import write_case_text
 
 from ..builders import spec
 
@@ -77,7 +77,7 @@ def test_every_drawn_case_can_be_written_and_read(tmp_path: Path) -> None:
     for number, case in enumerate(draw_cases(250)):
         row = next(iter(rows_of([case], spec(), compiled)), None)
         if row is not None:
-            written.append((case_text(row, "same-volume", f"n{number}"), row))
+            written.append((write_case_text(row, "same-volume", f"n{number}"), row))
     text = "about: Drawn.\ncases:\n" + "".join(text for text, _ in written)
     (tmp_path / "cases" / "drawn.yaml").write_text(text, encoding="utf-8")
     read = with_cases(spec(), tmp_path)

@@ -6,7 +6,7 @@ from itertools import islice
 
 import pytest
 
-from conformance.draw.nonce import is_of_nonce, nonce_cases, plan_under_nonce
+from conformance.draw.nonce import draw_nonce_cases, is_of_nonce, plan_under_nonce
 from conformance.load.cases import load_suite
 from conformance.meaning.contract import contracts
 from conformance.model import Case
@@ -68,7 +68,7 @@ def test_a_nonce_draws_a_hundred_new_calls(plan: Plan) -> None:
         for step in case.steps
         for shape, zero in zip(step.shapes, step.special_zero, strict=True)
     }
-    drawing = unwrap(nonce_cases)(plan.suite, contracts(plan.suite.spec), OTHER_NONCE)
+    drawing = unwrap(draw_nonce_cases)(plan.suite, contracts(plan.suite.spec), OTHER_NONCE)
     both = fresh_cases_of(plan_under_nonce(plan, NONCE)), islice(drawing, 100)
     drawn = [{call_of(case) for case in fresh} for fresh in both]
     assert all(len(calls) >= 100 for calls in drawn)

@@ -14,7 +14,7 @@ import pytest
 
 from conformance.load.cases import load_suite
 from conformance.model import Case
-from conformance.model.cases import Step, given_keys
+from conformance.model.cases import Step, list_given_keys
 from tests.builders import Cli
 
 pytest.importorskip("onnx")
@@ -78,7 +78,7 @@ def known_calls() -> Container[object]:
 
 def is_unusual(part: Case | Step) -> bool:
     """A key changes the call itself, rather than its elements, its title or the number of rows."""
-    return any(key.name != "bits" and (key.words or key.facet) for key, _ in given_keys(part))
+    return any(key.name != "bits" and (key.words or key.facet) for key, _ in list_given_keys(part))
 
 
 def check_nodes(cli: Cli, path: Path, model: Released) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from conformance.adapters.planted.base import Illegal, Unspecified, resolve
-from conformance.meaning.contract import contracts, documents_by_contract
+from conformance.meaning.contract import contracts, group_documents
 from conformance.meaning.domain import FULL_DOMAIN, SMALL_DOMAIN, calls
 from conformance.model import CallForm, Meaning, Spec
 
@@ -42,7 +42,7 @@ def readings(spec: Spec) -> list[Reading]:
             contract.meaning,
             frozenset(name for name, rule in spec.rules.items() if documents[0] in rule.documents),
         )
-        for contract, documents in documents_by_contract(contracts(spec)).items()
+        for contract, documents in group_documents(contracts(spec)).items()
     ]
 
 

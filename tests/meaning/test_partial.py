@@ -98,7 +98,7 @@ def check_runs(document: str, call: PartialCall, most: int) -> None:
     """For each value of the names, the facts of one run hold, and it means what the whole call means."""
     assert call.src is not None
     assert call.shape is not None
-    found = list(symbols.runs(lambda facts: partial.meaning_with(facts, COMPILED[document], call)))
+    found = list(symbols.runs(lambda facts: partial.find_meaning_with(facts, COMPILED[document], call)))
     own = [f"shape[{k}]" for k, n in enumerate(call.shape) if n is None]
     for n, m, *unknown in itertools.product(*[range(1, most)] * 2, *[(-2, -1, 0, 1, 2, 6)] * len(own)):
         names = {"n": n, "m": m, **dict(zip(own, unknown, strict=True))}

@@ -10,7 +10,7 @@ from ml_dtypes import finfo
 
 from conformance.model import LAYOUTS, Layout
 from conformance.model.types import WIDTH, dtype_of
-from conformance.plan.contents import EDGES, SPREAD, DefaultElements, Scramble, default_words, scramble_of
+from conformance.plan.contents import EDGES, SPREAD, DefaultElements, Scramble, make_default_words, scramble_of
 from conformance.plan.memory import TensorSpec, patterns
 
 FLOATS = ("f32", "bf16", "f16", "f64")
@@ -37,7 +37,7 @@ def word(scramble: Scramble, number: int) -> int:
 
 @pytest.mark.parametrize("type_", ["bf16", "f16", "s8", "u8", "s16", "u16"])
 def test_a_narrow_type_has_each_number_once(type_: str) -> None:
-    words = default_words(type_, 11, scramble_of(type_).size)
+    words = make_default_words(type_, 11, scramble_of(type_).size)
     assert len(set(words.tolist())) == words.size
     if type_ in FLOATS:
         values = words.view(dtype_of(type_)).astype(np.float64)
@@ -51,7 +51,7 @@ def test_a_narrow_type_has_each_number_once(type_: str) -> None:
 
 @pytest.mark.parametrize("type_", ["f32", "f64", "s32", "u64"])
 def test_two_million_elements_of_a_wide_type_differ(type_: str) -> None:
-    words = default_words(type_, 77, 1 << 21)
+    words = make_default_words(type_, 77, 1 << 21)
     assert (np.diff(np.sort(words)) != 0).all()  # np.unique would take seconds
     if type_ in FLOATS:
         found = np.bincount(exponents(type_, words).astype(np.int64))
@@ -61,7 +61,7 @@ def test_two_million_elements_of_a_wide_type_differ(type_: str) -> None:
 
 @pytest.mark.parametrize("type_", FLOATS)
 def test_eight_neighbours_vary_in_sign_and_exponent(type_: str) -> None:
-    words = default_words(type_, 0, 5000)
+    words = make_default_words(type_, 0, 5000)
     below, _ = EXPONENT[type_]
     for start in range(words.size - 8):
         eight = words[start : start + 8]
@@ -74,7 +74,7 @@ def test_eight_neighbours_vary_in_sign_and_exponent(type_: str) -> None:
 def test_elements_one_by_one_equal_those_at_once(type_: str) -> None:
     scramble = scramble_of(type_)
     for start in (0, 5, scramble.places - 3, 7 * scramble.places - 5, scramble.size - 4):
-        assert default_words(type_, start, 20).tolist() == [word(scramble, start + k) for k in range(20)]
+        assert make_default_words(type_, start, 20).tolist() == [word(scramble, start + k) for k in range(20)]
 
 
 def test_booleans_are_booleans() -> None:

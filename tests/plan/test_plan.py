@@ -18,7 +18,7 @@ from conformance.meaning.contract import Contract, contracts
 from conformance.model import CallForm, Meaning, Operand, covers
 from conformance.plan.facets import has_constant_nodes
 from conformance.plan.rows import Row, plan_of
-from conformance.run.diagnose import wrong_dims
+from conformance.run.diagnose import diagnose_dims
 
 from ..builders import ROOT, plan_of_cases
 
@@ -69,8 +69,8 @@ def test_an_unspecified_call_with_declared_dims(contract: Contract) -> None:
     form = CallForm("f32", "f32", "s64", declared=(0, 4))
     meaning = contract.meaning((0, 3), (0, -1), True, form)
     assert meaning == Meaning("unspecified", (0, 4), ("infer-undetermined",))
-    assert wrong_dims((0, 4), meaning, (0, 3)) is None
-    assert wrong_dims((0, 7), meaning, (0, 3)) is not None
+    assert diagnose_dims((0, 4), meaning, (0, 3)) is None
+    assert diagnose_dims((0, 7), meaning, (0, 3)) is not None
 
 
 def test_a_copied_length_counts_as_huge(contract: Contract) -> None:

@@ -18,7 +18,7 @@ from conformance.model import VERDICTS, Claims, Outcome, Result, Verdict
 from conformance.plan.rows import Plan
 from conformance.report import diff_report
 from conformance.report.diff import Difference, compare_runs, find_direction
-from conformance.run.row import result_without_call
+from conformance.run.row import make_result_without_call
 from conformance.system.terminal import plain
 
 from ..builders import Cli, Command, OnlyStatic, Right, Wrong, finish_run
@@ -141,7 +141,7 @@ def test_what_one_run_was_not_asked_for_is_not_compared(
 ) -> None:
     def uncalled(results: list[Result]) -> list[Result]:
         rows = {row.id: row for row in plan.rows}
-        return [each if name in each.row else result_without_call(rows[each.row], "not run") for each in results]
+        return [each if name in each.row else make_result_without_call(rows[each.row], "not run") for each in results]
 
     whole = finish_run(plan, Right(), tmp_path / "whole").evidence
     one = finish_run(plan, Right(), tmp_path / "part", uncalled, target=Target(**part).to_json()).evidence
@@ -350,7 +350,7 @@ def drawn_run(plan: Plan, folder: Path, calls: DrawnCalls) -> Evidence:
     """A right run of a few cases, after which drawn rows are called."""
     claims = Claims(tuple(plan.suite.spec.operations), calls.not_claimed)
     rows = list(RowDrawer(plan.suite.spec, claims).rows(DRAWN))
-    results = [result_without_call(rows[number], "fail") for number in calls.failing]
+    results = [make_result_without_call(rows[number], "fail") for number in calls.failing]
     outcome = (Outcome("tensor", "f32", (7,)),)
     failed = [each._replace(outcomes=outcome, diagnosis="wrong dims", detail="it was") for each in results]
     evidence = finish_run(plan, Right(), folder, drawn=DRAWN.to_json(), claims=claims.to_json()).evidence

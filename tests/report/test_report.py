@@ -16,7 +16,7 @@ import pytest
 from conformance.model import Result, Verdict
 from conformance.plan.rows import Plan
 from conformance.report import junit, markdown, report_page
-from conformance.report.embedded import lines_in
+from conformance.report.embedded import extract_lines
 from conformance.report.judged_run import JudgedRun
 
 from ..builders import Right, finish_run, plan_as_bundled
@@ -126,7 +126,7 @@ def test_hostile_text_is_inert_on_the_page(plan: Plan, tmp_path: Path) -> None:
     html, evidence = report_page.render(run), run.evidence
     data = evidence_in(html)
     assert [data[0], data[-1]] == [evidence.header, evidence.footer]
-    assert lines_in(html, Path("report.html")) == (tmp_path / "results.jsonl").read_bytes()
+    assert extract_lines(html, Path("report.html")) == (tmp_path / "results.jsonl").read_bytes()
     found = Page(html)
     assert "img" not in found.tags
     assert found.tags["script"] == 3

@@ -53,7 +53,7 @@ def holds(sentence: str, page: Path, cases: set[str]) -> bool:
     """Check a sentence of a page about itself; KeyError for a sentence that this test does not know."""
     html = page.read_text(encoding="utf-8")
     if "The evidence is in this file" in sentence:
-        lines = embedded.lines_in(html, page)
+        lines = embedded.extract_lines(html, page)
         return lines == read_content(evidence_of(page))
     if "The evidence is not in this file" in sentence:
         return embedded.BEGIN not in html

@@ -13,7 +13,7 @@ from conformance.model import VERDICTS, Outcome, Result, Verdict
 from conformance.plan.rows import Plan, Row
 from conformance.report import embedded
 from conformance.report.verify import OtherSuite, verify_report
-from conformance.run.row import result_without_call
+from conformance.run.row import make_result_without_call
 from conformance.verdict.rejudge import find_contradictions
 
 from ..builders import FOUR_CASES, Records, Right, Wrong, finish_run, flatter, plan_as_bundled, report_run, rewrite
@@ -269,7 +269,7 @@ def test_a_failure_in_one_document_alone_has_a_diagnosis_too(plan: Plan) -> None
 def test_a_row_that_was_not_called_may_be_not_claimed(plan: Plan) -> None:
     row = plan.rows[0]
     for operations, possible in (((), {"not claimed", "not run"}), ((row.operation,), {"not run"})):
-        rows = {verdict: {row.id: result_without_call(row, verdict)} for verdict in VERDICTS}
+        rows = {verdict: {row.id: make_result_without_call(row, verdict)} for verdict in VERDICTS}
         header = {"claims": {"operations": operations}}
         assert {
             verdict for verdict in VERDICTS if not list_contradictions(plan, row, rows[verdict], header)

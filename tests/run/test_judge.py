@@ -11,9 +11,9 @@ from conformance.model import VERDICTS, Declared, Layout, Meaning, Outcome, Outc
 from conformance.model.types import WIDTH, dtype_of
 from conformance.model.verdicts import WORST, worst
 from conformance.plan.memory import GUARD_BYTES, TensorSpec, lay_out, patterns
-from conformance.run.call import named_type
+from conformance.run.call import find_named_type
 from conformance.run.diagnose import Diagnosis, ExpectedAnswer, diagnose
-from conformance.run.judge import COLUMNS, OUTCOME_VERDICTS, Column, Judgement, deciding_step, judge
+from conformance.run.judge import COLUMNS, OUTCOME_VERDICTS, Column, Judgement, find_deciding_step, judge
 
 SOURCE = TensorSpec("f32", (2, 3))
 SRC = lay_out(SOURCE)
@@ -103,10 +103,12 @@ def test_the_worst_step_decides_a_row(verdicts: tuple[Verdict, ...]) -> None:
 
 
 def test_a_step_that_ends_the_process_decides_before_any_other() -> None:
-    assert deciding_step([("pass", "fail", "fail")], [Outcome("tensor")] * 3) == 1, "the first of equal ones"
+    assert find_deciding_step([("pass", "fail", "fail")], [Outcome("tensor")] * 3) == 1, "the first of equal ones"
     outcomes = [Outcome("tensor"), Outcome("rejected"), Outcome("crash")]
-    assert deciding_step([("pass", "fail", "fail")], outcomes) == 2
-    assert deciding_step([("pass", "error", "fail")], outcomes) == 1, "an error of the adapter is the worst verdict"
+    assert find_deciding_step([("pass", "fail", "fail")], outcomes) == 2
+    assert find_deciding_step([("pass", "error", "fail")], outcomes) == 1, (
+        "an error of the adapter is the worst verdict"
+    )
 
 
 # ── type, then dims, then bytes ───────────────────────────────────────────────────────────────────
@@ -402,7 +404,7 @@ def test_the_first_difference_is_told_in_hex_of_the_element() -> None:
 @pytest.mark.parametrize("type_", sorted(WIDTH))
 def test_each_type_is_told_from_all_others(type_: str) -> None:
     array = np.zeros(2, dtype_of(type_))
-    assert named_type(array) == type_
+    assert find_named_type(array) == type_
 
 
 def test_lengths_and_strides_that_are_no_int() -> None:
@@ -410,4 +412,4 @@ def test_lengths_and_strides_that_are_no_int() -> None:
         "run returned a Tensor of dims (2.0, 3.0), strides None and offset 0; give tuples of int, and an int as offset"
     )
     answer = Tensor("f32", (2.0, 3.0), None, bytearray(24), 0)  # type: ignore[arg-type]
-    assert str(named_type(answer)) == words
+    assert str(find_named_type(answer)) == words

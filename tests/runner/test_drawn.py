@@ -174,8 +174,8 @@ def test_only_a_whole_quick_run_says_which_pairs_met(
 @pytest.mark.slow
 def test_rows_left_out_are_not_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The run is whole, and its progress reaches the end, although the second half shows nothing more."""
-    lines = combinations._lines()[:40] * 2
-    monkeypatch.setattr(combinations, "_lines", lambda: lines)
+    lines = combinations._read_lines()[:40] * 2
+    monkeypatch.setattr(combinations, "_read_lines", lambda: lines)
     ticks: list[int] = []
     evidence = run_plan(tmp_path, drawn_rows=count_drawn_rows(), tick=lambda ran, failed: ticks.append(ran))
     assert evidence.footer["drawn"] == {"called": 41, "failed": 0, "not_called": 40}
@@ -463,13 +463,13 @@ def test_a_facet_that_is_not_claimed_ends_no_drawing(facet: str) -> None:
 @pytest.mark.parametrize("facet", ["rank:1", "rank:2"])
 def test_rows_for_a_backend_of_low_rank_are_drawn_in_few_tries(facet: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nearly all calls are beyond its limits; to try them all for each row would take minutes."""
-    tries, make = list[str](), RowDrawer._row
+    tries, make = list[str](), RowDrawer._make_row
 
     def try_row(drawer: RowDrawer, case: Case, way: OperationWay) -> Row | None:
         tries.append(case.id)
         return make(drawer, case, way)
 
-    monkeypatch.setattr(RowDrawer, "_row", try_row)
+    monkeypatch.setattr(RowDrawer, "_make_row", try_row)
     rows = drawn_rows(200, EVERYTHING._replace(not_claimed=(facet,)))
     assert len(tries) < 200 * 20
     assert {"rank:1"} >= {name for row in rows for name in row.facets if name.startswith("rank:")}
@@ -479,7 +479,7 @@ def test_a_backend_of_one_shape_type_misses_no_combination() -> None:
     """A constant shape beside others has the other type: such a row has a graph of one node instead."""
     drawer = RowDrawer(SUITE.spec, EVERYTHING._replace(not_claimed=("shape-type:s64",)))
     mixed = [n for n, each in enumerate(read_combinations(Factors(SUITE.spec))) if each.chosen["place"] == "mixed"]
-    made = [drawer.claimed_row(number, "row") for number in mixed[:40]]
+    made = [drawer.draw_claimed_row(number, "row") for number in mixed[:40]]
     assert {len(row.case.steps[0].shapes) for row, _ in filter(None, made)} == {1}
     assert None not in made
 

@@ -12,7 +12,7 @@ from conformance.plan.quick import QUICK, quick_rows
 from conformance.plan.rows import Row, has_many_elements, parse_drawn_id, plan_of, plan_of_cases
 from conformance.plan.select import select_rows
 from conformance.run import row as row_module
-from conformance.runner.run_suite import rows_in_order
+from conformance.runner.run_suite import order_rows
 from conformance.selfcheck.mutants import fails_on, planted_backends
 from tools.quick import numbers_of_combinations, pairs_of_rows
 
@@ -74,7 +74,7 @@ def test_a_reader_finds_the_same_rows_as_a_quick_run() -> None:
 def test_a_full_run_calls_the_quick_rows_first() -> None:
     plan = plan_of(SUITE)
     small = [row.id for row in select_rows(plan, QUICK).rows if not has_many_elements(row.case)]
-    in_order = rows_in_order(plan)
+    in_order = order_rows(plan)
     assert [row.id for row in in_order[: len(small)]] == small
     assert {*in_order} == {*plan.rows}
 

@@ -11,7 +11,7 @@ import pytest
 from conformance.evidence.results import DrawnCounts, Evidence, read
 from conformance.evidence.writer import Writer
 from conformance.model import Result
-from conformance.run.row import result_without_call
+from conformance.run.row import make_result_without_call
 from conformance.runner.shards import merge_shards
 from conformance.verdict.drawn_rows import draw_called_rows
 
@@ -129,7 +129,9 @@ def test_the_whole_says_that_a_part_lacks_a_row(command: Command, parts: list[Pa
     rows, results = {row.id: row for row in command.plan.rows}, evidence_of(parts[1]).results
     lost = next(number for number, result in enumerate(results) if "pass" in result.verdicts.values())
     write_again(
-        parts[1], {}, [*results[:lost], result_without_call(rows[results[lost].row], "not run"), *results[lost + 1 :]]
+        parts[1],
+        {},
+        [*results[:lost], make_result_without_call(rows[results[lost].row], "not run"), *results[lost + 1 :]],
     )
     merge(command, *parts).expect(4, out="3 not run")
 

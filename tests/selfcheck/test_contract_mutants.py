@@ -9,23 +9,23 @@ import pytest
 from conformance.adapters import reference
 from conformance.load.spec import load_spec
 from conformance.meaning.compiled_rules import compile_rules
-from conformance.meaning.contract import Contract, contracts, documents_by_contract
-from conformance.meaning.domain import SMALL_DOMAIN, TINY_DOMAIN, calls, calls_at_limits
+from conformance.meaning.contract import Contract, contracts, group_documents
+from conformance.meaning.domain import SMALL_DOMAIN, TINY_DOMAIN, calls, list_calls_at_limits
 from conformance.model import CallForm, Malformed, Rule, Spec
 from conformance.selfcheck.mutate_source import mutants
 from conformance.selfcheck.prove import (
     Side,
     compare,
+    make_side_of_reference,
+    make_side_with_capacities,
     side_of,
-    side_of_reference,
-    side_with_capacities,
     zero_may_meet_infer,
 )
 from tests.builders import some_exhaustive
 from tests.meaning.rules import forms
 
 SPEC = load_spec(None)
-GROUPS = documents_by_contract(contracts(SPEC))
+GROUPS = group_documents(contracts(SPEC))
 RULES = [rule for rule in SPEC.rules.values() if rule.has_contract]
 OF_FORM = {rule.id for rule in RULES if any(each.of_form for kind in compile_rules([rule]) for each in kind)}
 """Rules about the form of a call. The reference has no part in these, nor in capacities: the contracts are compared."""
@@ -81,9 +81,9 @@ def sides(rule: Rule, changed: Spec) -> Iterator[tuple[str, list[tuple[Side, Sid
             of_document = forms(SPEC.operations[SPEC.documents[document].operation])
             yield document, [(with_form(contract, form), with_form(other, form)) for form in of_document]
         elif rule.level == "capacity":
-            yield document, [(side_with_capacities(contract), side_with_capacities(other))]
+            yield document, [(make_side_with_capacities(contract), make_side_with_capacities(other))]
         else:
-            decided = side_of_reference(reference.decide, zero_may_meet_infer(SPEC, document))
+            decided = make_side_of_reference(reference.decide, zero_may_meet_infer(SPEC, document))
             yield document, [(side_of(other), decided)]
 
 
@@ -97,7 +97,7 @@ def is_refuted(rule: Rule, pairs: list[tuple[Side, Side]]) -> bool:
         found = compare(one, other, 1 if rule.id in OF_FORM else 2, first_only=True).differences
         if any(each.call and differ(one, other, each.call[:3]) for each in found):
             return True
-    return rule.level == "capacity" and any(differ(*pairs[0], call) for call in calls_at_limits())
+    return rule.level == "capacity" and any(differ(*pairs[0], call) for call in list_calls_at_limits())
 
 
 @pytest.mark.slow

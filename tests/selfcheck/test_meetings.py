@@ -9,14 +9,14 @@ import pytest
 from conformance.draw import combinations
 from conformance.draw.calls import DrawnCall
 from conformance.draw.combinations import case_of, read_combinations
-from conformance.draw.factors import CombinationCodes, Design, Factors, Values, factors_of_call
+from conformance.draw.factors import CombinationCodes, Design, Factors, Values, find_factors
 from conformance.draw.rows import FIRST_SEQUENCE, Drawn, RowDrawer
 from conformance.load.cases import load_suite
 from conformance.meaning.contract import contracts
 from conformance.model import Claims, Declared, Graph
 from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
-from conformance.selfcheck.meetings import count_meetings, problems_with_meetings
+from conformance.selfcheck.meetings import check_meetings, count_meetings
 from tools.combine import Builder, draw_calls
 
 SUITE = load_suite()
@@ -34,9 +34,9 @@ def test_three_values_of_most_factors_meet() -> None:
 @pytest.mark.slow
 def test_lines_that_are_missing_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """No f16 is far on legal calls, and no shape of illegal ones has no entries."""
-    kept = tuple(each for each in combinations._lines() if each[1:3] != "2a" and not each.endswith(" - false"))
-    monkeypatch.setattr(combinations, "_lines", lambda: kept)
-    problems = list(problems_with_meetings(count_meetings(SUITE)))
+    kept = tuple(each for each in combinations._read_lines() if each[1:3] != "2a" and not each.endswith(" - false"))
+    monkeypatch.setattr(combinations, "_read_lines", lambda: kept)
+    problems = list(check_meetings(count_meetings(SUITE)))
     assert [str(problem.place) for problem in problems] == ["cases/combinations.txt:1"] * 2
     for problem, said in zip(problems, ("layout far", "illegal calls"), strict=True):
         assert said in problem.what
@@ -129,7 +129,7 @@ def words_of(row: Row) -> list[int]:
 def test_a_row_has_the_value_that_its_line_names(factor: str, value: str) -> None:
     drawer = RowDrawer(SUITE.spec, Claims(tuple(SUITE.spec.operations)))
     lines = [number for number, each in enumerate(read_combinations(FACTORS)) if each.chosen[factor] == value]
-    made = [drawer.claimed_row(number, "row") for number in lines[:: max(1, len(lines) // 25)]]
+    made = [drawer.draw_claimed_row(number, "row") for number in lines[:: max(1, len(lines) // 25)]]
     legal = [row for row, _ in filter(None, made) if row.steps[-1].meanings[0].meaning.kind == "legal"]
     assert len(legal) > 5
     usual = [row for row in legal if factor != "content" or row.case.steps[0].layout == "dense"]
@@ -139,7 +139,7 @@ def test_a_row_has_the_value_that_its_line_names(factor: str, value: str) -> Non
 @pytest.mark.slow
 def test_every_line_gives_a_row() -> None:
     drawer = RowDrawer(SUITE.spec, Claims(tuple(SUITE.spec.operations)))
-    assert None not in [drawer.claimed_row(number, "row") for number in range(len(combinations._lines()))]
+    assert None not in [drawer.draw_claimed_row(number, "row") for number in range(len(combinations._read_lines()))]
 
 
 def test_each_layout_is_that_of_the_line() -> None:
@@ -167,7 +167,9 @@ def test_what_is_claimed_still_meets_beside_what_is_not() -> None:
     everything = Claims(tuple(SUITE.spec.operations))
     narrow = Claims(everything.operations, ("layout:reversed", "type:bf16", "threads", "runtime-shape", "rank:9"))
     drawers = [RowDrawer(SUITE.spec, claims) for claims in (everything, narrow)]
-    all_rows, rows = ([made[0] for n in range(1000) if (made := drawer.claimed_row(n, "row"))] for drawer in drawers)
+    all_rows, rows = (
+        [made[0] for n in range(1000) if (made := drawer.draw_claimed_row(n, "row"))] for drawer in drawers
+    )
     assert len(rows) == len(all_rows) == 1000
     assert not [facet for row in rows for facet in row.facets if narrow.excludes(facet)]
     claimed = pairs_of(row for row in all_rows if not narrow.find_unclaimed(row.facets))
@@ -196,12 +198,12 @@ def test_rows_that_show_nothing_more_are_left_out(
     not_claimed: tuple[str, ...], left_out: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If a backend claims no layout, the second of two lines that differ in layout shows nothing more."""
-    lines = [with_layout(line, layout) for layout in ("dense", "offset") for line in combinations._lines()[:50]]
-    monkeypatch.setattr(combinations, "_lines", lambda: lines)
+    lines = [with_layout(line, layout) for layout in ("dense", "offset") for line in combinations._read_lines()[:50]]
+    monkeypatch.setattr(combinations, "_read_lines", lambda: lines)
     drawer = RowDrawer(SUITE.spec, Claims(tuple(SUITE.spec.operations), not_claimed))
     kept = {row.case.id for row in drawer.rows(Drawn(0, 101))}
     assert f"drawn-0-{FIRST_SEQUENCE}" in kept, "long sequences stay"
-    made = {f"drawn-0-{n + (n >= FIRST_SEQUENCE)}": drawer.claimed_row(n, "row") for n in range(100)}
+    made = {f"drawn-0-{n + (n >= FIRST_SEQUENCE)}": drawer.draw_claimed_row(n, "row") for n in range(100)}
     assert len(made.keys() - kept) == left_out
     met, met_in_kept = (
         set().union(*(numbers_of(made[id_]) for id_ in ids)) for ids in (made.keys(), made.keys() & kept)
@@ -232,4 +234,4 @@ def test_rows_that_show_nothing_more_are_left_out(
     (DrawnCall((2, 3), (0, 3), False), {"broken": "literal-zero"}),
 ])  # fmt: skip
 def test_the_factors_of_a_call(call: DrawnCall, facts: dict[str, str]) -> None:
-    assert facts.items() <= factors_of_call(call).items()
+    assert facts.items() <= find_factors(call).items()

@@ -12,14 +12,14 @@ from conformance.meaning.contract import contracts
 from conformance.model import Cases, Graph, Meaning, Outcome, Program, Rejected, Suite
 from conformance.plan.rows import Plan, Row, rows_of
 from conformance.plan.steps import RowStep, StepMeaning
-from conformance.selfcheck.check_cases import problems_with_expectations, reason_holds, reference_problems
+from conformance.selfcheck.check_cases import check_expectations, check_reference, reason_holds
 from conformance.selfcheck.mutants import (
     EQUIVALENTS,
     KillerSearch,
+    choose_rows_to_run,
     delete_rule,
     find_outdated_proofs,
-    reference_mutants,
-    rows_to_run,
+    list_mutants,
     time_limit,
 )
 from conformance.selfcheck.mutate_source import Mutant, mutants
@@ -32,7 +32,7 @@ WITH_CONTRACT = [rule.id for rule in load_spec().rules.values() if rule.has_cont
 
 @functools.cache
 def rows() -> tuple[Row, ...]:
-    return tuple(rows_to_run(bundled_plan().rows))
+    return tuple(choose_rows_to_run(bundled_plan().rows))
 
 
 # ── changes ───────────────────────────────────────────────────────────────────────────────────────
@@ -132,7 +132,7 @@ class Excuse:
 
 def test_a_reason_that_no_contract_gives_is_named_in_every_row(tmp_path: Path) -> None:
     plan = builders.plan_of_cases(tmp_path)
-    told = {each.what for each in reference_problems(plan, Excuse())}
+    told = {each.what for each in check_reference(plan, Excuse())}
     for row in plan.rows:
         assert any(each.startswith(f"{row.id}: the reference rejects by the-moon-is-full") for each in told), row.id
 
@@ -155,14 +155,14 @@ def test_deleting_a_rule_without_cases_is_a_problem() -> None:
 
 # ── mutants of the reference ────────────────────────────────────────────────────────────────────────
 def find_mutant(words: str) -> Mutant:
-    return next(mutant for mutant in reference_mutants() if words in mutant.name)
+    return next(mutant for mutant in list_mutants() if words in mutant.name)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("step", [pytest.param(1, marks=pytest.mark.exhaustive), 5])
 def test_every_mutant_is_noticed_or_proved_equivalent(step: int) -> None:
     search = KillerSearch(rows())
-    unproved = [mutant for mutant in reference_mutants() if mutant.name not in EQUIVALENTS]
+    unproved = [mutant for mutant in list_mutants() if mutant.name not in EQUIVALENTS]
     assert len(unproved) > 100
     assert [(mutant.line, mutant.name) for mutant in unproved[::step] if search.find_killer(mutant).wrong] == []
 
@@ -171,13 +171,13 @@ def test_every_mutant_is_noticed_or_proved_equivalent(step: int) -> None:
 @pytest.mark.parametrize("step", [pytest.param(1, marks=pytest.mark.exhaustive), 97])
 def test_no_row_notices_a_mutant_proved_equivalent(step: int) -> None:
     search = KillerSearch(rows()[::step])
-    proved = (mutant for mutant in reference_mutants() if mutant.name in EQUIVALENTS)
+    proved = (mutant for mutant in list_mutants() if mutant.name in EQUIVALENTS)
     assert [(mutant.line, mutant.name) for mutant in proved if search.find_killer(mutant).wrong] == []
 
 
 def test_every_proof_is_of_an_existing_mutant() -> None:
-    assert list(find_outdated_proofs(reference_mutants())) == []
-    assert len(list(find_outdated_proofs(list(reference_mutants())[:1]))) >= len(EQUIVALENTS) - 1
+    assert list(find_outdated_proofs(list_mutants())) == []
+    assert len(list(find_outdated_proofs(list(list_mutants())[:1]))) >= len(EQUIVALENTS) - 1
 
 
 @pytest.mark.parametrize(
@@ -257,5 +257,5 @@ def test_a_rule_that_no_longer_binds_contradicts_a_case(rule: str, document: str
     spec = replace(suite.spec, rules={**suite.spec.rules, rule: unbound})
     citing = {case.id: case for case in suite.cases.values() if case.rule == rule}
     rows = tuple(rows_of(citing.values(), spec, contracts(spec)))
-    found = [str(problem) for problem in problems_with_expectations(Plan(replace(suite, spec=spec), rows))]
+    found = [str(problem) for problem in check_expectations(Plan(replace(suite, spec=spec), rows))]
     assert any(f"in {document} " in problem for problem in found), found[:3]

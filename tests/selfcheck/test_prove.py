@@ -11,15 +11,15 @@ from conformance.adapters import reference
 from conformance.load.spec import load_spec
 from conformance.meaning.contract import contracts
 from conformance.meaning.domain import SMALL_DOMAIN, calls
-from conformance.selfcheck.mutants import EQUIVALENTS, reference_mutants
+from conformance.selfcheck.mutants import EQUIVALENTS, list_mutants
 from conformance.selfcheck.mutate_source import Mutant
-from conformance.selfcheck.prove import compare, prove, side_of, side_of_reference
+from conformance.selfcheck.prove import compare, make_side_of_reference, prove, side_of
 from tests.builders import Cli
 
 SPEC = load_spec(None)
 COMPILED = contracts(SPEC)
 DECIDING = ("decide", "infer_lengths", "known_lengths")
-MUTANTS = [each for each in reference_mutants() if each.function in DECIDING and each.name not in EQUIVALENTS]
+MUTANTS = [each for each in list_mutants() if each.function in DECIDING and each.name not in EQUIVALENTS]
 _NAMING_LINES = (
     'return None, "zero-empties" if 0 in shape and not special_zero else "same-volume"',
     'return dst, "zero-past-rank" if past_rank else "infer-undetermined"',
@@ -78,7 +78,7 @@ def test_a_mutant_of_the_reference_differs_by_a_call(mutant: Mutant) -> None:
             return (str(error),), None
 
     for document, may_meet in (("static-graph-v0.9", False), ("dynamic-spec-v0.9", True)):
-        sides = side_of(COMPILED[document]), side_of_reference(decide, may_meet)
+        sides = side_of(COMPILED[document]), make_side_of_reference(decide, may_meet)
         if any(difference.call for difference in compare(*sides, 3, first_only=True).differences):
             return
     pytest.fail("no call shows the mutant")
@@ -87,9 +87,11 @@ def test_a_mutant_of_the_reference_differs_by_a_call(mutant: Mutant) -> None:
 @pytest.mark.slow
 def test_a_mutant_that_names_another_rule_changes_nothing_else() -> None:
     sides = [
-        (each.name, side_of_reference(each.module().decide, may_meet)) for each in NAMING for may_meet in (False, True)
+        (each.name, make_side_of_reference(each.module().decide, may_meet))
+        for each in NAMING
+        for may_meet in (False, True)
     ]
-    right = [side_of_reference(reference.decide, may_meet) for may_meet in (False, True)]
+    right = [make_side_of_reference(reference.decide, may_meet) for may_meet in (False, True)]
     for call in calls(SMALL_DOMAIN):
         known = [side(*call)[:2] for side in right]
         assert [name for (name, side), wanted in zip(sides, itertools.cycle(known)) if side(*call)[:2] != wanted] == []

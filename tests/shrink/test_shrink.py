@@ -19,7 +19,7 @@ from conformance.run.row import run_rows
 from conformance.selfcheck.mutants import planted_backends
 from conformance.shrink.smaller_cases import shrink, smaller_cases
 from conformance.shrink.smallest_case import find_smallest
-from conformance.shrink.write_case import case_of_call, rule_against
+from conformance.shrink.write_case import find_rule_against, make_case_of_call
 
 from ..builders import some_exhaustive, spec, write_suite
 from ..draw.test_cases import draw_cases
@@ -124,10 +124,10 @@ class WithoutInference(Reference):
 @pytest.mark.parametrize("error", [Crashed("dead"), TimedOut("late"), Rejected("compile", "no"), ValueError("adapter")])
 def test_no_answer_goes_against_what_a_call_is_about(error: BaseException) -> None:
     """The case is filed under the rule of its -1, however the call ended."""
-    case = case_of_call("infers", "same-volume", "f32", ((2, 3), (-1,), False))
+    case = make_case_of_call("infers", "same-volume", "f32", ((2, 3), (-1,), False))
     row = next(rows_of([case], spec(), contracts(spec())))
     (result,) = run_rows([row], type("Raises", (WithoutInference,), {"error": error})())
-    assert rule_against(row, result) == "infer-keeps-count"
+    assert find_rule_against(row, result) == "infer-keeps-count"
 
 
 @pytest.mark.parametrize("name", ["a-thousand-lose-one", "quiets-in-place"])

@@ -11,7 +11,7 @@ from conformance.model import Outcome, Result
 from conformance.plan.rows import Plan, parse_drawn_id
 from conformance.report.judged_run import JudgedRun
 from conformance.report.table_sections import collect_rules
-from conformance.site.compare_page import differs, name_runs, one_fails, render
+from conformance.site.compare_page import differs, does_one_fail, name_runs, render
 
 from ..builders import Command, OnlyStatic, Right, Wrong, finish_run
 
@@ -75,9 +75,9 @@ def test_backends_that_do_the_same_do_not_disagree(runs: Runs, plan: Plan, tmp_p
     right, wrong = runs
     both = [right, finish_run(plan, Right(), tmp_path / "again")]
     assert not any(differs([run.rows_by_case[case] for run in both]) for case in plan.suite.cases)
-    assert not any(one_fails([run.rows_by_case[case] for run in both]) for case in plan.suite.cases)
+    assert not any(does_one_fail([run.rows_by_case[case] for run in both]) for case in plan.suite.cases)
     assert name_runs(both) == ["right 1 (1)", "right 1 (2)"]
-    assert not one_fails([wrong.rows_by_case["turns"], wrong.rows_by_case["turns"]]), "two fail"
+    assert not does_one_fail([wrong.rows_by_case["turns"], wrong.rows_by_case["turns"]]), "two fail"
 
 
 def test_what_most_did_is_told_last_and_by_number(runs: Runs) -> None:

@@ -16,7 +16,7 @@ from conformance.meaning.domain import FULL_DOMAIN, SMALL_DOMAIN, TINY_DOMAIN, D
 from conformance.model import Claims, Graph, Program, Rejected, Spec, Tensor
 from conformance.plan.rows import Row, plan_of, row_of
 from conformance.run.row import run_row
-from conformance.shrink.write_case import case_of_call, case_text
+from conformance.shrink.write_case import make_case_of_call, write_case_text
 from conformance.sweep.blocks import blocks_of, list_variants
 from conformance.sweep.tally import KINDS
 from tests.builders import Cli, write_suite
@@ -103,7 +103,7 @@ JUDGED = Domain(1, 2, 2, -2, 2)
 def judged(spec: Spec) -> list[Row]:
     """Every call of a small domain as a row of a case."""
     ways, compiled = list_variants(spec, ["StaticReshape", "DynamicReshape-1"], ["f32"]), contracts(spec)
-    cases = [case_of_call("x", "same-volume", "f32", call) for call in calls(JUDGED)]
+    cases = [make_case_of_call("x", "same-volume", "f32", call) for call in calls(JUDGED)]
     return [
         row_of(case, spec.operations[way.operation], way.shape_passed_as, way.shape_type, compiled)
         for way in ways
@@ -170,4 +170,4 @@ def test_the_smallest_example_is_a_case_that_shows_the_failure(spec: Spec, tmp_p
     row = next(row for row in plan.rows if row.operation == "StaticReshape")
     assert row.case.rule == "one-infer"
     assert set(run_row(row, FirstInferWins()).verdicts.values()) == {"fail"}
-    assert case_text(row, rule, f"{diagnosis} {rule}") == failure.example["case"]
+    assert write_case_text(row, rule, f"{diagnosis} {rule}") == failure.example["case"]

@@ -12,7 +12,7 @@ from conformance.load.cases import load_suite
 from conformance.model import Result
 from conformance.model.verdicts import count_verdicts
 from conformance.plan.rows import plan_of
-from conformance.site.publish import published_folders
+from conformance.site.publish import list_published_folders
 from tests.builders import REPORTS, Cli, Command, CommandOutput, read_published
 from tools.lab import sentences
 from tools.lab.__main__ import main
@@ -134,7 +134,7 @@ def test_what_is_published_is_whole_and_shows_what_is_told(monkeypatch: pytest.M
     if not every:
         own = tuple(each for each in own if len({name for rows in each.shown for name in rows.folders}) == 1)[::10]
     named = {name for sentence in own for rows in sentence.shown for name in rows.folders}
-    for folder in published_folders(REPORTS):
+    for folder in list_published_folders(REPORTS):
         assert (folder / PAGE).is_file(), folder
         if not every and folder.name not in named:
             continue

@@ -231,7 +231,7 @@ def test_no_row_can_be_skipped_and_all_data_is_the_same(command: Command) -> Non
     plain = run.run_row
 
     def skipping(row: Row, *more: Any) -> Result:
-        return run.result_without_call(row, "not run") if row.case.id == "patterns" else plain(row, *more)
+        return run.make_result_without_call(row, "not run") if row.case.id == "patterns" else plain(row, *more)
 
     def without_one() -> CommandOutput:
         with without((run, "run_row", skipping), UNPLANTED):

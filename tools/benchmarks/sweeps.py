@@ -36,7 +36,7 @@ def _calls() -> Calls:
     from conformance.model import Declared, Graph, Rejected
     from conformance.plan.memory import TensorSpec, lay_out
     from conformance.sweep.blocks import blocks_of
-    from conformance.sweep.calls import nodes_of_calls
+    from conformance.sweep.calls import make_nodes_of_calls
     from conformance.sweep.context import SweepContext, close_backend
     from conformance.sweep.run_block import BlockRun, list_wants, run_block
 
@@ -54,7 +54,7 @@ def _calls() -> Calls:
         for way in order.ways
         for src, wanted in zip(run.srcs, wants, strict=True)
     ]
-    nodes = nodes_of_calls("StaticReshape", order.ways[0].shape_passed_as, order.ways[0].shape_type, run.shapes)
+    nodes = make_nodes_of_calls("StaticReshape", order.ways[0].shape_passed_as, order.ways[0].shape_type, run.shapes)
 
     def of_reference() -> None:
         for buffer, _ in sources:

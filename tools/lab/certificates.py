@@ -18,7 +18,7 @@ from conformance.certificate.statement import (
 )
 from conformance.evidence.folder import find_published_results
 from conformance.plan.rows import Plan
-from conformance.site.publish import published_folders
+from conformance.site.publish import list_published_folders
 from conformance.system.files import replace_text
 from conformance.verdict.conclude import conclude_evidence
 from conformance.verdict.rejudge import read_and_judge
@@ -59,7 +59,7 @@ def sign_again(clone: Path, reports: Path, plan: Plan) -> Iterator[tuple[str, st
 
     Yield the folders, each with what was done.
     """
-    for folder in published_folders(reports):
+    for folder in list_published_folders(reports):
         results = find_published_results(folder)
         if results is None or not (folder / STATEMENT).exists():
             continue

@@ -13,7 +13,7 @@ from conformance.evidence.folder import find_published_results, name_of_folder
 from conformance.evidence.journal import JournalReader
 from conformance.evidence.results import FORMS, InvalidEvidence, OtherFormat, read_content
 from conformance.model import Suite
-from conformance.site.publish import published_folders
+from conformance.site.publish import list_published_folders
 
 from .read import Environment, LabFile
 
@@ -49,7 +49,7 @@ def states(lab: LabFile, reports: Path, suite: Suite, days: int) -> Iterator[Sta
                 yield State(environment.name, backend, folder, STALE, reasons)
             else:
                 yield State(environment.name, backend, folder, CURRENT)
-    for found in published_folders(reports):
+    for found in list_published_folders(reports):
         if found.name not in wanted:
             yield State("", "", found.name, FOREIGN)
 

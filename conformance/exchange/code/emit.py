@@ -84,18 +84,18 @@ class CodeWriter:
                     if any(isinstance(node, ast.Name) and node.id == "form" for node in ast.walk(test)):
                         continue
                     asked = self.text(test)
-                    yield from self._block(f"if {asked if asked.startswith('(') else f'({asked})'}", then)
+                    yield from self._emit_block(f"if {asked if asked.startswith('(') else f'({asked})'}", then)
                     if otherwise:
-                        yield from self._block("else", otherwise)
+                        yield from self._emit_block("else", otherwise)
                 case ast.For(target=ast.Tuple(elts=[ast.Name(id=i), ast.Name(id=d)]), iter=ast.Call(args=[row])):
                     head = _fill(self.language.for_each, row=ast.unparse(row), i=i, d=d)
-                    yield from self._block(head, statement.body)
+                    yield from self._emit_block(head, statement.body)
                 case ast.Assign(value=ast.Tuple(elts=[]) | ast.List(elts=[])):
                     continue  # it is empty from the start
                 case _:
-                    yield self._line(statement)
+                    yield self._emit_line(statement)
 
-    def _line(self, statement: ast.stmt) -> str:
+    def _emit_line(self, statement: ast.stmt) -> str:
         language = self.language
         match statement:
             case ast.Return(value=ast.Call(args=[ast.Constant(value=kind), dst, rules, *_])):
@@ -108,7 +108,7 @@ class CodeWriter:
             case ast.AugAssign(target=ast.Name(id=name), value=ast.Tuple() as rule):
                 return _fill(language.add_rule, name=name, rule=_quote(rule))
             case ast.AugAssign(target=ast.Name(id=name), op=ast.Mult(), value=value):
-                return _fill(language.multiply, name=name, value=self.length_in(value))
+                return _fill(language.multiply, name=name, value=self.emit_length(value))
             case ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=value):
                 return f"{name} += {self.text(value)};"
             case ast.Assign(targets=[ast.Tuple()], value=ast.Call(args=[left, right])):
@@ -121,7 +121,7 @@ class CodeWriter:
                 return _fill(language.assign.get(name, "$name = $value;"), name=name, value=written)
         raise NoExactForm(f"{ast.unparse(statement)} is not written in {language.file}")
 
-    def _block(self, head: str, body: Sequence[ast.stmt]) -> Iterator[str]:
+    def _emit_block(self, head: str, body: Sequence[ast.stmt]) -> Iterator[str]:
         yield f"{head} {{"
         yield from (f"    {line}" for line in self.statements(body))
         yield "}"
@@ -143,7 +143,7 @@ class CodeWriter:
                 return f"{'!' if isinstance(op, ast.Not) else '-'}{self.text(operand)}"
             case ast.Compare(left=left, ops=ops, comparators=others):
                 sides = (left, *others)
-                parts = [self._comparison(*part) for part in zip(ops, sides, sides[1:], strict=False)]
+                parts = [self._emit_comparison(*part) for part in zip(ops, sides, sides[1:], strict=False)]
                 return f"({' && '.join(parts)})"
             case ast.BinOp(left=left, op=op, right=right) if language.arithmetic:
                 sign = ast.unparse(ast.BinOp(ast.Name("a"), op, ast.Name("b"))).split()[1]
@@ -155,17 +155,17 @@ class CodeWriter:
             case ast.Call(func=ast.Name(id=function), args=[ast.Name(id=row)]):
                 return _fill(language.size, row=row) if function == "len" else f"{function}({row})"
             case ast.Call(func=ast.Name(id=function), args=[ast.GeneratorExp(elt=element, generators=[loop])]):
-                return self._loop(function, element, loop)
+                return self._emit_loop(function, element, loop)
         raise NoExactForm(
             f"{ast.unparse(node)} has no form in {language.file} that is exact for every length of 64 bits; "
             "compare, count or multiply lengths, or take --lang python"
         )
 
-    def length_in(self, node: ast.expr) -> str:
+    def emit_length(self, node: ast.expr) -> str:
         """Return an expression; of a name that holds a length or none, the length."""
         return _fill(self.language.some, name=ast.unparse(node)) if _is_unsure(node) else self.text(node)
 
-    def _comparison(self, op: ast.cmpop, left: ast.expr, right: ast.expr) -> str:
+    def _emit_comparison(self, op: ast.cmpop, left: ast.expr, right: ast.expr) -> str:
         no = "!" if isinstance(op, ast.IsNot | ast.NotIn) else ""
         if isinstance(op, ast.Is | ast.IsNot):
             return no + _fill(self.language.is_none, name=ast.unparse(left))
@@ -173,9 +173,9 @@ class CodeWriter:
             return no + _fill(self.language.contains, row=right.id, value=self.text(left))
         if isinstance(op, ast.In | ast.NotIn) and isinstance(right, ast.Tuple):
             return f"{no}({' || '.join(f'{self.text(left)} == {self.text(each)}' for each in right.elts) or 'false'})"
-        return f"{self.length_in(left)} {_SIGNS[type(op)]} {self.length_in(right)}"
+        return f"{self.emit_length(left)} {_SIGNS[type(op)]} {self.emit_length(right)}"
 
-    def _loop(self, function: str, element: ast.expr, loop: ast.comprehension) -> str:
+    def _emit_loop(self, function: str, element: ast.expr, loop: ast.comprehension) -> str:
         if function == "sum" and not self.language.arithmetic and not isinstance(element, ast.Compare | ast.BoolOp):
             raise NoExactForm(f"{self.language.file}: a sum of lengths may wrap; compare their product, or count")
         i, d = "_i", "_d"

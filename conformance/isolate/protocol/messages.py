@@ -24,7 +24,7 @@ from ...model import (
     Unsupported,
 )
 from ...model.types import WIDTH
-from ...plan.memory import dims_error, size_of
+from ...plan.memory import find_dims_error, size_of
 from ...system.json_forms import KeyTwice, refuse_twice
 from ...system.text import quote
 from ..process.memory import Edge
@@ -224,7 +224,7 @@ def type_and_dims(result: Mapping[str, Any], size: int) -> tuple[str, tuple[int,
         whole = tuple([n if type(n) is int else parse_integer(n) for n in dims])
     except ProtocolError as fault:
         return RemoteError(f"the result's dims: {fault}")
-    if problem := dims_error(whole):
+    if problem := find_dims_error(whole):
         return RemoteError(f"the result has {problem}")
     due = size_of(type_, whole)
     if size != due:

@@ -12,7 +12,7 @@ from weakref import ref
 from ...adapter import CannotStart, check_description
 from ...model import AnswerNotRead, Claims, Crashed, Identity, Rejected, RemoteError, Tensor, TimedOut, Unsupported
 from ...model.types import WIDTH
-from ...plan.memory import has_no_memory, max_answer_bytes, strides_of, volume_of
+from ...plan.memory import count_max_answer_bytes, has_no_memory, strides_of, volume_of
 from ...system.text import MAX_TEXT_CHARACTERS, quote, shorten
 from ..process.memory import MAX_BYTES_AT_PAGE, Edge, MemoryReader, SharedMemory
 from ..process.usage import CALLS_APART, ProcessSample
@@ -402,7 +402,7 @@ class Session:
             if size > _MAX_DROPPED:
                 raise ProtocolError(f"{announced}; a payload of {size} bytes is not read for that")
             return
-        if size > max_answer_bytes(call.tensors[0].dims):
+        if size > count_max_answer_bytes(call.tensors[0].dims):
             self.process.end()
             raise AnswerNotRead(*announced)
 

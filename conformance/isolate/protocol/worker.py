@@ -20,15 +20,15 @@ import numpy as np
 from ...adapter import CannotStart, load_adapter, place_in
 from ...model import Adapter, Array, Program, Rejected, Tensor, Unsupported
 from ...model.types import WIDTH
-from ...plan.memory import max_answer_bytes, size_of, strides_of
+from ...plan.memory import count_max_answer_bytes, size_of, strides_of
 from ...run.call import (
     call_often,
     dims_of_answer,
     elements_of,
+    find_named_type,
     lies_in,
-    message_text,
-    named_type,
-    rejection_outcome,
+    make_rejection_outcome,
+    read_message,
     what_it_did,
 )
 from ...run.concurrent import run_in_threads
@@ -161,16 +161,16 @@ class AdapterServer:
         try:
             return act(*arguments)
         except Rejected as rejected:
-            outcome = rejection_outcome(rejected)
+            outcome = make_rejection_outcome(rejected)
             if outcome.kind == "error":
                 return {"error": {"message": outcome.message}}, ()
             return {"rejected": {"stage": outcome.stage, "message": outcome.message}}, ()
         except Unsupported as unsupported:
-            return {"unsupported": {"feature": message_text(getattr(unsupported, "facet", None))}}, ()
+            return {"unsupported": {"feature": read_message(getattr(unsupported, "facet", None))}}, ()
         except BaseException as error:  # no terminal reaches this process, so an interrupt too comes from the backend
             is_too_much = isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.EFBIG
             where = "" if is_too_much else place_in(self.file, error)
-            message = message_text(f"{type(error).__name__}: {as_text(error)}{where}")
+            message = read_message(f"{type(error).__name__}: {as_text(error)}{where}")
             return {"error": {"message": message, "memory": True} if is_too_much else {"message": message}}, ()
 
     def compile(self, request: Mapping[str, Any]) -> Reply:
@@ -260,12 +260,12 @@ class AdapterServer:
             raise
         if isinstance(value, np.generic):
             value = np.asarray(value)
-        type_ = named_type(value)
+        type_ = find_named_type(value)
         if isinstance(type_, Exception):
             return {"error": {"message": str(type_)}}, ()
         dims = dims_of_answer(value)
         result: dict[str, Any] = {"type": type_, "dims": [encode_integer(n) for n in dims]}
-        if (size := size_of(type_, dims)) > max_answer_bytes(tensors[0].dims):
+        if (size := size_of(type_, dims)) > count_max_answer_bytes(tensors[0].dims):
             return {"result": result | {"bytes": size}}, ()  # the suite does not read the elements
         data = elements_of(value)
         program.did = (type_, dims, data) if len(data) <= _MAX_BYTES_COMPARED else None
