@@ -12,17 +12,17 @@ from conformance.plan.memory import TensorSpec, strides_of
 from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 
-from .plain import checked_steps, literal
+from .plain import check_steps, spell
 from .script import (
     LOOK,
     NUMPY,
     ScriptParts,
-    body,
-    function_calls,
-    memory_layout,
-    numpy_array,
-    numpy_imports,
+    find_memory_layout,
     source_of,
+    write_body,
+    write_function_calls,
+    write_numpy_array,
+    write_numpy_imports,
 )
 
 
@@ -61,7 +61,7 @@ class ScriptTemplate(NamedTuple):
 def write_script(row: Row, backend: str) -> ScriptParts:
     """Return the script of a row; a device may follow the backend's name after an `@`."""
     name, _, device = backend.partition("@")
-    steps, runtime = checked_steps(row), row.shape_passed_as == "runtime"
+    steps, runtime = check_steps(row), row.shape_passed_as == "runtime"
     template = (RUNTIME if runtime else CONSTANT).get(name)
     if template is None:
         raise Unsupported("runtime-shape")
@@ -72,13 +72,13 @@ def write_script(row: Row, backend: str) -> ScriptParts:
         raise Unsupported("types that change between the steps")
     bodies = []
     for step in steps:
-        src = _src(template, step.src_spec, device)
-        bodies.append(body(step, src, _calls(template, step), template.answer))
+        src = _write_src(template, step.src_spec, device)
+        bodies.append(write_body(step, src, _write_calls(template, step), template.answer))
     before = _fill(
         template.before, type=template.types[type_], numpy_type=NUMPY[type_], runtime=str(runtime),
         shape_type=(template.shape_types or {}).get(row.shape_type, ""),
     )  # fmt: skip
-    imports = [_fill(line, numpy="\n".join(numpy_imports(row))) for line in template.imports]
+    imports = [_fill(line, numpy="\n".join(write_numpy_imports(row))) for line in template.imports]
     return ScriptParts(imports, template.rejections, template.look, bodies, before)
 
 
@@ -87,31 +87,31 @@ def _fill(text: str, **values: str) -> str:
     return re.sub(r"\{(\w+)\}", lambda match: values.get(match[1], match[0]), text)
 
 
-def _src(template: ScriptTemplate, source: TensorSpec, device: str) -> str:
-    if source.type not in template.types:
-        raise Unsupported(f"type:{source.type}")
-    if source.layout not in template.layouts:
-        raise Unsupported(f"layout:{source.layout}")
-    if template.max_rank is not None and len(source.dims) > template.max_rank:
+def _write_src(template: ScriptTemplate, src_spec: TensorSpec, device: str) -> str:
+    if src_spec.type not in template.types:
+        raise Unsupported(f"type:{src_spec.type}")
+    if src_spec.layout not in template.layouts:
+        raise Unsupported(f"layout:{src_spec.layout}")
+    if template.max_rank is not None and len(src_spec.dims) > template.max_rank:
         raise Unsupported("rank")
-    text = (template.bf16 if source.type == "bf16" else None) or template.src
-    if template.empty and 0 in source.dims:
+    text = (template.bf16 if src_spec.type == "bf16" else None) or template.src
+    if template.empty and 0 in src_spec.dims:
         text = template.empty
-    at = memory_layout(source)
+    at = find_memory_layout(src_spec)
     memory, strides, offset = (
-        ("memory", at.strides, at.offset) if at else ("words", strides_of(source.dims, "dense", 1), 0)
+        ("memory", at.strides, at.offset) if at else ("words", strides_of(src_spec.dims, "dense", 1), 0)
     )
     src = _fill(
-        text, array=numpy_array(source) if "{array}" in text else "", type=template.types[source.type],
-        dims=literal(source.dims), list=literal(list(source.dims)),
-        memory=memory, strides=literal(strides), offset=literal(offset),
+        text, array=write_numpy_array(src_spec) if "{array}" in text else "", type=template.types[src_spec.type],
+        dims=spell(src_spec.dims), list=spell(list(src_spec.dims)),
+        memory=memory, strides=spell(strides), offset=spell(offset),
     )  # fmt: skip
-    return _fill(template.on_device, src=src, device=literal(device)) if device else src
+    return _fill(template.on_device, src=src, device=spell(device)) if device else src
 
 
-def _calls(template: ScriptTemplate, step: RowStep) -> Iterator[str]:
+def _write_calls(template: ScriptTemplate, step: RowStep) -> Iterator[str]:
     shapes = []
-    for shape, type_ in function_calls(step, template.copies_zeros):
+    for shape, type_ in write_function_calls(step, template.copies_zeros):
         if template.shape_types is not None and type_ not in template.shape_types:
             raise Unsupported(f"shape-type:{type_}")
         shapes.append((shape, type_))
@@ -191,7 +191,7 @@ def look(answer):
     "keras.ops.zeros({dims}, {type})",
     before=JAX.before,
     rejections=JAX.rejections,
-    types={name: literal(theirs) for name, theirs in NAMES.items()},
+    types={name: spell(theirs) for name, theirs in NAMES.items()},
 )
 TENSORFLOW = ScriptTemplate(
     ("import os", 'os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")', "{numpy}", "import tensorflow as tf"),

@@ -9,8 +9,8 @@ from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 
 from ..onednn import Blueprint, Op, TensorFields, blueprint, has_unknown_dims
-from .plain import checked_steps, literal
-from .script import ScriptParts, memory, memory_layout, source_of
+from .plain import check_steps, spell
+from .script import ScriptParts, find_memory_layout, source_of, write_memory
 
 LOAD = source_of("onednn_api", "FILES", "INSTALL", "find_library", "open_library", "load_library")
 API = '''
@@ -152,7 +152,7 @@ SETTERS = {"s64": "c_int64", "f32": "c_float", "bool": "c_uint8"}
 def write_script(row: Row, backend: str) -> ScriptParts:
     graphs: dict[str, str] = {}
     steps, functions = [], []
-    for step in checked_steps(row):
+    for step in check_steps(row):
         if step.large:
             raise Unsupported("large")
         graph, source = step.graph, step.src_spec
@@ -163,45 +163,45 @@ def write_script(row: Row, backend: str) -> ScriptParts:
         key = repr(plan)
         if key not in graphs:
             graphs[key] = f"graph_{len(graphs) + 1}"
-            functions.append(graph_code(plan, graphs[key]))
-        steps.append(step_code(step, plan, graphs[key]))
+            functions.append(write_graph(plan, graphs[key]))
+        steps.append(write_step(step, plan, graphs[key]))
     return ScriptParts(
         IMPORTS, "Rejected", "", steps, "".join(functions), f"CannotStart = SystemExit\n{LOAD}{API}{LOOK}"
     )
 
 
-def graph_code(plan: Blueprint, name: str) -> str:
+def write_graph(plan: Blueprint, name: str) -> str:
     lines = ["known = {"]
-    lines += [f"    {id_}: {tensor_code(fields)}," for id_, fields in plan.tensors.items()]
+    lines += [f"    {id_}: {write_tensor(fields)}," for id_, fields in plan.tensors.items()]
     lines += ["}"]
-    lines += [f"op_{op.id} = {op_code(op)}" for op in plan.ops]
+    lines += [f"op_{op.id} = {write_op(op)}" for op in plan.ops]
     lines.append(f"return compiled(known, {', '.join(f'op_{op.id}' for op in plan.ops)})")
     return f"\n@cache\ndef {name}():\n" + "".join(f"    {line}\n" for line in lines)
 
 
-def tensor_code(fields: TensorFields) -> str:
+def write_tensor(fields: TensorFields) -> str:
     if fields.dims is None:
         return f"tensor({fields.id}, {fields.type})"
-    dims = "[" + ", ".join("UNKNOWN" if length is None else literal(length) for length in fields.dims) + "]"
-    strides = "" if fields.strides is None else f", {literal(list(fields.strides))}"
+    dims = "[" + ", ".join("UNKNOWN" if length is None else spell(length) for length in fields.dims) + "]"
+    strides = "" if fields.strides is None else f", {spell(list(fields.strides))}"
     return f"tensor({fields.id}, {fields.type}, {dims}{strides})"
 
 
-def op_code(op: Op) -> str:
+def write_op(op: Op) -> str:
     arguments = [str(op.id), "known", str(list(op.inputs)), str(list(op.outputs))]
     for attribute in op.attributes:
         if attribute.type == "string":
             text = "".join(map(str, attribute.values)).encode()  # the library also takes the number of its bytes
-            arguments.append(f'("str", {attribute.id:#x}, {literal(text)}, {len(text)})')
+            arguments.append(f'("str", {attribute.id:#x}, {spell(text)}, {len(text)})')
             continue
         values = [int(value) if attribute.type == "bool" else value for value in attribute.values]
-        array = f"(c.{SETTERS[attribute.type]} * {max(len(values), 1)})({', '.join(map(literal, values))})"
+        array = f"(c.{SETTERS[attribute.type]} * {max(len(values), 1)})({', '.join(map(spell, values))})"
         arguments.append(f'("{attribute.type}", {attribute.id:#x}, {array}, {len(values)})')
     return f"op({', '.join(arguments)})"
 
 
-def step_code(step: RowStep, plan: Blueprint, name: str) -> str:
-    at = memory_layout(step.src_spec)
+def write_step(step: RowStep, plan: Blueprint, name: str) -> str:
+    at = find_memory_layout(step.src_spec)
     place = "c.c_void_p(words.buffer_info()[0])"
     if at:
         place = f"c.c_void_p(memory.buffer_info()[0] + {at.offset} * words.itemsize)"
@@ -210,4 +210,4 @@ def step_code(step: RowStep, plan: Blueprint, name: str) -> str:
     made = {id_ for op in plan.ops for id_ in op.outputs}
     sources = dict.fromkeys(id_ for op in plan.ops for id_ in op.inputs if id_ not in made)
     ids = "".join(f", {id_}" for id_ in sources)
-    return "\n".join([memory(step.src_spec), f"return words, executed({name}(), {place}, {plan.dst}{ids})"])
+    return "\n".join([write_memory(step.src_spec), f"return words, executed({name}(), {place}, {plan.dst}{ids})"])

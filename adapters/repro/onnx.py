@@ -11,8 +11,8 @@ from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 
 from ..shared import most_inputs, onnx_parts
-from .plain import checked_steps, literal
-from .script import LOOK, NUMPY, ScriptParts, body, memory, numpy_array, numpy_imports
+from .plain import check_steps, spell
+from .script import LOOK, NUMPY, ScriptParts, write_body, write_memory, write_numpy_array, write_numpy_imports
 
 TYPES = {ours: theirs for theirs, ours in ONNX_TYPES.items()}
 LOOK_RUNTIME = """
@@ -78,26 +78,26 @@ OPSETS = {"onnxruntime-opset-18": 18}
 
 
 def write_script(row: Row, backend: str) -> ScriptParts:
-    steps, level = checked_steps(row), LEVELS.get(backend)
+    steps, level = check_steps(row), LEVELS.get(backend)
     names = {graph: f"model_{k}" for k, graph in enumerate(dict.fromkeys(step.graph for step in steps), 1)}
     models = "".join(model(graph, name, OPSETS.get(backend, 21)) for graph, name in names.items())
-    imports = [*numpy_imports(row), "from onnx import TensorProto, helper"]
+    imports = [*write_numpy_imports(row), "from onnx import TensorProto, helper"]
     if backend in CONSTANT:
         if row.shape_passed_as == "runtime":
             raise Unsupported("runtime-shape")
         own, rejections, run = CONSTANT[backend]
-        bodies = [constant_step_code(step, names[step.graph], backend) for step in steps]
+        bodies = [write_constant_step(step, names[step.graph], backend) for step in steps]
         return ScriptParts([*imports, *own], rejections, LOOK, bodies, models + run)
     imports.insert(0, "from functools import cache")
     if level:
-        bodies = [session_step_code(step, names[step.graph]) for step in steps]
+        bodies = [write_session_step(step, names[step.graph]) for step in steps]
         own = ("from ctypes import string_at", "from math import prod", "import onnxruntime as ort",
                "from onnxruntime.capi import onnxruntime_pybind11_state as native")  # fmt: skip
         before = BYTES + models + SESSION.format(level=level)
         return ScriptParts([*own, *imports], RUNTIME_REJECTIONS, LOOK_RUNTIME, bodies, before)
     imports.append("from onnx.reference import ReferenceEvaluator")
     rejections = "(ValueError, IndexError, RuntimeError, OverflowError, TypeError)"
-    bodies = [evaluator_step_code(step, names[step.graph]) for step in steps]
+    bodies = [write_evaluator_step(step, names[step.graph]) for step in steps]
     return ScriptParts(imports, rejections, LOOK, bodies, models + EVALUATOR)
 
 
@@ -107,8 +107,8 @@ def write_script(row: Row, backend: str) -> ScriptParts:
 def model(graph: Graph, name: str, opset: int) -> str:
     parts = onnx_parts(graph)
     nodes = [
-        f"helper.make_node({literal(operator)}, {literal(operands)}, {literal(outputs)}"
-        f"{f', **{literal(attributes)}' if attributes else ''})"
+        f"helper.make_node({spell(operator)}, {spell(operands)}, {spell(outputs)}"
+        f"{f', **{spell(attributes)}' if attributes else ''})"
         for operator, operands, outputs, attributes in parts.nodes
     ]
     inputs, outputs = ([info(*each) for each in some] for some in (parts.inputs, parts.outputs))
@@ -123,26 +123,28 @@ def model(graph: Graph, name: str, opset: int) -> str:
 
 def info(name: str, declared: Declared) -> str:
     dims = None if declared.dims is None else list(declared.dims)
-    return f'helper.make_tensor_value_info("{name}", TensorProto.{TYPES[declared.type]}, {literal(dims)})'
+    return f'helper.make_tensor_value_info("{name}", TensorProto.{TYPES[declared.type]}, {spell(dims)})'
 
 
 def initializer(name: str, operand: Operand) -> str:
     values, dims = operand.values or (), [n for n in operand.dims if n is not None]
     if operand.type == "string":
         texts = [str(each).encode() for each in values]
-        return f'helper.make_tensor("{name}", TensorProto.STRING, {literal(dims)}, {literal(texts)})'
-    elements = f"np.array({literal(list(values))}, {NUMPY[operand.type]}).tobytes()"
-    return f'helper.make_tensor("{name}", TensorProto.{TYPES[operand.type]}, {literal(dims)}, {elements}, raw=True)'
+        return f'helper.make_tensor("{name}", TensorProto.STRING, {spell(dims)}, {spell(texts)})'
+    elements = f"np.array({spell(list(values))}, {NUMPY[operand.type]}).tobytes()"
+    return f'helper.make_tensor("{name}", TensorProto.{TYPES[operand.type]}, {spell(dims)}, {elements}, raw=True)'
 
 
 # ── a call ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def constant_step_code(step: RowStep, name: str, backend: str) -> str:
+def write_constant_step(step: RowStep, name: str, backend: str) -> str:
     """A call of a model that holds every shape."""
     if backend == "tract" and step.src_spec.type == "bf16":
         raise Unsupported("type:bf16")
-    return body(step, numpy_array(step.src_spec), (), f"run({name}, {', '.join(['src'] * most_inputs(step.graph))})")
+    return write_body(
+        step, write_numpy_array(step.src_spec), (), f"run({name}, {', '.join(['src'] * most_inputs(step.graph))})"
+    )
 
 
 def feeds_of(step: RowStep, src: str) -> list[tuple[str, str, tuple[int, ...], str]]:
@@ -150,28 +152,28 @@ def feeds_of(step: RowStep, src: str) -> list[tuple[str, str, tuple[int, ...], s
     type_, dims, *_ = step.src_spec
     names = ("src", *(f"extra{k}" for k in range(1, most_inputs(step.graph))))
     return [(name, type_, dims, src) for name in names] + [
-        (f"arriving{k}", type_, dims, f"np.array({literal(list(values))}, {NUMPY[type_]}).reshape({literal(dims)})")
+        (f"arriving{k}", type_, dims, f"np.array({spell(list(values))}, {NUMPY[type_]}).reshape({spell(dims)})")
         for k, (type_, dims, values) in enumerate(step.shapes)
     ]
 
 
-def evaluator_step_code(step: RowStep, name: str) -> str:
-    told = ", ".join(f'"{each}": {code}' for each, _, _, code in feeds_of(step, numpy_array(step.src_spec)))
-    return f"{memory(step.src_spec)}\nreturn words, evaluator({name}).run(None, {{{told}}})[0]"
+def write_evaluator_step(step: RowStep, name: str) -> str:
+    told = ", ".join(f'"{each}": {code}' for each, _, _, code in feeds_of(step, write_numpy_array(step.src_spec)))
+    return f"{write_memory(step.src_spec)}\nreturn words, evaluator({name}).run(None, {{{told}}})[0]"
 
 
-def session_step_code(step: RowStep, name: str) -> str:
+def write_session_step(step: RowStep, name: str) -> str:
     """A call of a session, with inputs bound to memory that stays; of a dense src only the words are wanted."""
     is_strided = step.src_spec.layout in STRIDED
     if is_strided and step.src_spec.type == "bf16":
         raise Unsupported(f"layout:{step.src_spec.layout}")
-    src = numpy_array(step.src_spec) if is_strided else "np.array(words)"
-    lines = [memory(step.src_spec), f"program = session({name})", "binding, held = program.io_binding(), []"]
+    src = write_numpy_array(step.src_spec) if is_strided else "np.array(words)"
+    lines = [write_memory(step.src_spec), f"program = session({name})", "binding, held = program.io_binding(), []"]
     for each, type_, dims, code in feeds_of(step, src):
         if is_strided and volume_of(dims) and not each.startswith("arriving"):
             lines.append(f'binding.bind_ortvalue_input("{each}", ort.OrtValue.ortvalue_from_numpy({code}))')
         else:
-            given = f'"{each}", "cpu", 0, TensorProto.{TYPES[type_]}, {literal(list(dims))}, held[-1].ctypes.data'
+            given = f'"{each}", "cpu", 0, TensorProto.{TYPES[type_]}, {spell(list(dims))}, held[-1].ctypes.data'
             lines += [f"held.append({code})", f"binding.bind_input({given})"]
     lines += ['binding.bind_output("dst", "cpu")', "program.run_with_iobinding(binding)"]
     return "\n".join([*lines, "return words, binding.get_outputs()[0]"])

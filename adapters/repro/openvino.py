@@ -12,8 +12,8 @@ from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 
 from ..shared import graph_of_model, node_attributes
-from .plain import checked_steps, literal
-from .script import NUMPY, ScriptParts, memory, memory_layout, numpy_imports
+from .plain import check_steps, spell
+from .script import NUMPY, ScriptParts, find_memory_layout, write_memory, write_numpy_imports
 
 TYPES = {
     "f16": "f16", "bf16": "bf16", "f32": "f32", "f64": "f64", "bool": "boolean", "s8": "i8", "u8": "u8", "s16": "i16",
@@ -30,12 +30,12 @@ REJECTIONS = "(RuntimeError, ValueError, OverflowError, OVError)"
 
 def write_script(row: Row, backend: str) -> ScriptParts:
     threads = THREADS.get(backend)
-    checked = checked_steps(row)
+    checked = check_steps(row)
     graphs = [graph_of_model(step.graph) for step in checked]
     names = {graph: f"model_{number}" for number, graph in enumerate(dict.fromkeys(graphs), 1)}
     models = "".join(model(graph, name, threads) for graph, name in names.items())
-    steps = [step_code(step, names[graph], threads is not None) for step, graph in zip(checked, graphs, strict=True)]
-    imports = ["from functools import cache", *numpy_imports(row), "import openvino as ov"]
+    steps = [write_step(step, names[graph], threads is not None) for step, graph in zip(checked, graphs, strict=True)]
+    imports = ["from functools import cache", *write_numpy_imports(row), "import openvino as ov"]
     imports += ["from openvino.exceptions import OVError", "from openvino.utils.node_factory import NodeFactory"]
     return ScriptParts(imports, REJECTIONS, LOOK, steps, models)
 
@@ -57,7 +57,7 @@ def model(graph: Graph, name: str, threads: int | None) -> str:
         value = f"dst{number}"
         connected = ", ".join(operands + data[1 : node.inputs])
         lines.append(
-            f'{value} = NodeFactory("opset1").create("Reshape", [{connected}], {literal(node_attributes(node))})'
+            f'{value} = NodeFactory("opset1").create("Reshape", [{connected}], {spell(node_attributes(node))})'
         )
     lines.append(f'model = ov.Model([{value}], [{", ".join(data + arriving)}], "graph")')
     if threads is None:
@@ -71,24 +71,24 @@ def model(graph: Graph, name: str, threads: int | None) -> str:
 def parameter(declared: Declared) -> str:
     known = "ov.PartialShape.dynamic()"
     if declared.dims is not None:
-        known = f"ov.PartialShape({literal([-1 if n is None else n for n in declared.dims])})"
+        known = f"ov.PartialShape({spell([-1 if n is None else n for n in declared.dims])})"
     return f"ov.op.Parameter(ov.Type.{TYPES[declared.type]}, {known})"
 
 
 def constant(operand: Operand) -> str:
     dims, values = [n for n in operand.dims if n is not None], list(operand.values or ())
     if operand.type == "string":
-        return f"ov.op.Constant(ov.Type.string, ov.Shape({literal(dims)}), {literal(values)})"
+        return f"ov.op.Constant(ov.Type.string, ov.Shape({spell(dims)}), {spell(values)})"
     if operand.type == "bf16":
         raise Unsupported("form:shape")
-    return f"ov.op.Constant(ov.Tensor(np.array({literal(values)}, {NUMPY[operand.type]}).reshape({literal(dims)})))"
+    return f"ov.op.Constant(ov.Tensor(np.array({spell(values)}, {NUMPY[operand.type]}).reshape({spell(dims)})))"
 
 
-def step_code(step: RowStep, name: str, plugin: bool) -> str:
+def write_step(step: RowStep, name: str, plugin: bool) -> str:
     inputs = ["src"] * max(1, *(node.inputs for node in step.graph.nodes))
     for type_, dims, values in step.shapes:
-        inputs.append(f"ov.Tensor(np.array({literal(list(values))}, {NUMPY[type_]}).reshape({literal(dims)}))")
-    lines = [memory(step.src_spec), f"src = {src_code(step.src_spec)}"]
+        inputs.append(f"ov.Tensor(np.array({spell(list(values))}, {NUMPY[type_]}).reshape({spell(dims)}))")
+    lines = [write_memory(step.src_spec), f"src = {write_src(step.src_spec)}"]
     if plugin:
         lines.append(f"request = {name}().create_infer_request()")
         lines += [f"request.set_input_tensor({index}, {each})" for index, each in enumerate(inputs)]
@@ -103,12 +103,12 @@ def step_code(step: RowStep, name: str, plugin: bool) -> str:
     return "\n".join(lines)
 
 
-def src_code(source: TensorSpec) -> str:
+def write_src(src_spec: TensorSpec) -> str:
     """src in the memory that it lies in, where the library can say so; else its elements in a row."""
-    type_, dims = f"ov.Type.{TYPES[source.type]}", list(source.dims)
-    at = memory_layout(source) if source.layout in ("offset", "padded", "cropped") else None
+    type_, dims = f"ov.Type.{TYPES[src_spec.type]}", list(src_spec.dims)
+    at = find_memory_layout(src_spec) if src_spec.layout in ("offset", "padded", "cropped") else None
     if at is None or at.strides[-1:] != (1,):
-        return f"ov.Tensor(np.array(words), ov.Shape({literal(dims)}), {type_})"
+        return f"ov.Tensor(np.array(words), ov.Shape({spell(dims)}), {type_})"
     around = [dims[0], *(outer // inner for outer, inner in pairwise(at.strides))]
     whole = f"ov.Tensor(np.resize(memory, {at.offset + prod(around)})[{at.offset}:], ov.Shape({around}), {type_})"
-    return whole if around == dims else f"ov.Tensor({whole}, {[0] * len(dims)}, {literal(dims)})"
+    return whole if around == dims else f"ov.Tensor({whole}, {[0] * len(dims)}, {spell(dims)})"

@@ -19,7 +19,7 @@ VALUES = "form:attribute-values"
 _FLOATS = ("f16", "bf16", "f32", "f64")
 
 
-def literal(value: object) -> str:
+def spell(value: object) -> str:
     """A Python literal of this value: a number, text, bytes, None, or a list, tuple or mapping of those."""
     if value is None or isinstance(value, bool | bytes):
         return repr(value)
@@ -30,15 +30,15 @@ def literal(value: object) -> str:
     if isinstance(value, float) and isfinite(value):
         return repr(value)
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{literal(key)}: {literal(item)}' for key, item in value.items())}}}"
+        return f"{{{', '.join(f'{spell(key)}: {spell(item)}' for key, item in value.items())}}}"
     if isinstance(value, list):
-        return f"[{', '.join(map(literal, value))}]"
+        return f"[{', '.join(map(spell, value))}]"
     if isinstance(value, tuple):
-        return f"({', '.join(map(literal, value))}{',' if len(value) == 1 else ''})"
+        return f"({', '.join(map(spell, value))}{',' if len(value) == 1 else ''})"
     raise Unsupported(VALUES)
 
 
-def checked_steps(row: Row) -> tuple[RowStep, ...]:
+def check_steps(row: Row) -> tuple[RowStep, ...]:
     """Return the steps of a row; Unsupported if a script cannot make their calls."""
     _check(row.case.concurrent == 1, "threads")
     _check(row.case.times == 1 and not row.case.pause_ms, "many calls or a pause")

@@ -17,7 +17,7 @@ from conformance.plan.memory import EDGES, REPEATING, TensorSpec, patterns, reac
 from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 
-from .plain import literal
+from .plain import spell
 
 CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 """The type codes of `array` for unsigned integers, by their bytes."""
@@ -82,7 +82,7 @@ class ScriptParts(NamedTuple):
     """Code that is the same for each row."""
 
 
-def script(rows: Mapping[str, ScriptParts], due: Mapping[str, Sequence[Sequence[str]]]) -> str:
+def join_parts(rows: Mapping[str, ScriptParts], due: Mapping[str, Sequence[Sequence[str]]]) -> str:
     """Return the script of a row, or of several by name, each in a separate process; without the head.
 
     `due`: for each row what is due of its steps, in words.
@@ -95,7 +95,7 @@ def script(rows: Mapping[str, ScriptParts], due: Mapping[str, Sequence[Sequence[
     if len(rows) > 1:
         imports += ["import subprocess", "import sys"]
         codes = {name: f"\ndef row_{k}():{indent(code, '    ')}" for k, (name, code) in enumerate(codes.items(), 1)}
-        names = "".join(f"    {literal(name)}: row_{k},\n" for k, name in enumerate(codes, 1))
+        names = "".join(f"    {spell(name)}: row_{k},\n" for k, name in enumerate(codes, 1))
         codes["all"] = f"\nROWS = {{\n{names}}}\n{_RUN_ROWS}"
     laid_out = ""
     if any("laid_out(" in step for parts in every for step in parts.steps):
@@ -128,17 +128,17 @@ def source_of(adapter: str, *names: str) -> str:
 # ── src ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-def words(source: TensorSpec) -> str:
+def write_words(src_spec: TensorSpec) -> str:
     """src's elements in row-major order, as the expression of an array of unsigned integers."""
-    code = CODES[WIDTH[source.type]]
-    volume = volume_of(source.dims)
+    code = CODES[WIDTH[src_spec.type]]
+    volume = volume_of(src_spec.dims)
     if volume <= _MAX_LITERAL_WORDS:
-        return f'array("{code}", [{", ".join(map(hex, patterns(source).tolist()))}])'
-    if source.bits is None and source.layout not in REPEATING:  # no two elements share a place in memory
-        count = min(volume, scramble_of(source.type).size)
-        numbers = f"{_number(source.type)} for n in range({source.start}, {source.start + count})"
+        return f'array("{code}", [{", ".join(map(hex, patterns(src_spec).tolist()))}])'
+    if src_spec.bits is None and src_spec.layout not in REPEATING:  # no two elements share a place in memory
+        count = min(volume, scramble_of(src_spec.type).size)
+        numbers = f"{_number(src_spec.type)} for n in range({src_spec.start}, {src_spec.start + count})"
         return _repeat(f'array("{code}", ({numbers}))', *divmod(volume, count), volume)
-    cycle, count = cycle_of(source, volume)
+    cycle, count = cycle_of(src_spec, volume)
     ranges = [f"range({part.start:#x}, {part.stop:#x})" if isinstance(part, range) else hex(part) for part in cycle]
     joined = ", ".join(f"*{part}" if part.startswith("range") else part for part in ranges)
     inner = ranges[0] if len(cycle) == 1 and isinstance(cycle[0], range) else f"[{joined}]"
@@ -162,16 +162,16 @@ def _number(type_: str) -> str:
     return f"({word}) ^ {noise}" if fine else word
 
 
-def cycle_of(source: TensorSpec, volume: int) -> tuple[list[range | int], int]:
+def cycle_of(src_spec: TensorSpec, volume: int) -> tuple[list[range | int], int]:
     """Return the words that the elements repeat, as words and ranges, and the number of these words."""
-    if source.layout in REPEATING or source.bits is None:
-        run = patterns(source).tolist()
+    if src_spec.layout in REPEATING or src_spec.bits is None:
+        run = patterns(src_spec).tolist()
         return run, max(len(run), 1)
-    if source.bits == "all":
+    if src_spec.bits == "all":
         return [range(volume)], max(volume, 1)
-    if source.bits == "edges":
-        return [*rotate_edges(source.type, source.start)], len(EDGES[source.type])
-    given: list[range | int] = [int(word, 16) for word in source.bits.split()]
+    if src_spec.bits == "edges":
+        return [*rotate_edges(src_spec.type, src_spec.start)], len(EDGES[src_spec.type])
+    given: list[range | int] = [int(word, 16) for word in src_spec.bits.split()]
     return given, len(given)
 
 
@@ -183,21 +183,21 @@ class MemoryLayout(NamedTuple):
     size: int
 
 
-def memory_layout(source: TensorSpec) -> MemoryLayout | None:
+def find_memory_layout(src_spec: TensorSpec) -> MemoryLayout | None:
     """Return the layout of a source; None if it is dense and begins at the first word."""
-    if source.layout == "dense" or not volume_of(source.dims):
+    if src_spec.layout == "dense" or not volume_of(src_spec.dims):
         return None
-    strides = strides_of(source.dims, source.layout, 1)
-    below, above = reach_of(source.dims, strides)
-    offset = below + {"offset": 3, "offset-8": 8 // WIDTH[source.type]}.get(source.layout, 0)
+    strides = strides_of(src_spec.dims, src_spec.layout, 1)
+    below, above = reach_of(src_spec.dims, strides)
+    offset = below + {"offset": 3, "offset-8": 8 // WIDTH[src_spec.type]}.get(src_spec.layout, 0)
     return MemoryLayout(strides, offset, offset + above + 1)
 
 
-def memory(source: TensorSpec) -> str:
+def write_memory(src_spec: TensorSpec) -> str:
     """The lines that make `words`, and `memory` where src is not dense."""
-    lines = [f"words = {words(source)}"]
-    if at := memory_layout(source):
-        lines.append(f"memory = laid_out(words, {literal(source.dims)}, {at.strides}, {at.offset}, {at.size})")
+    lines = [f"words = {write_words(src_spec)}"]
+    if at := find_memory_layout(src_spec):
+        lines.append(f"memory = laid_out(words, {spell(src_spec.dims)}, {at.strides}, {at.offset}, {at.size})")
     return "\n".join(lines)
 
 
@@ -209,17 +209,17 @@ NUMPY = {
 """A type as NumPy code."""
 
 
-def numpy_array(source: TensorSpec) -> str:
+def write_numpy_array(src_spec: TensorSpec) -> str:
     """src as NumPy code, the words being there."""
-    check_rank_in_numpy(source.dims)
-    type_, width = NUMPY[source.type], WIDTH[source.type]
-    if at := memory_layout(source):
+    check_rank_in_numpy(src_spec.dims)
+    type_, width = NUMPY[src_spec.type], WIDTH[src_spec.type]
+    if at := find_memory_layout(src_spec):
         strides = tuple(step * width for step in at.strides)
-        return f"np.ndarray({literal(source.dims)}, {type_}, memory, {at.offset * width}, {strides})"
-    return f"np.array(words).view({type_}).reshape({literal(source.dims)})"
+        return f"np.ndarray({spell(src_spec.dims)}, {type_}, memory, {at.offset * width}, {strides})"
+    return f"np.array(words).view({type_}).reshape({spell(src_spec.dims)})"
 
 
-def numpy_imports(row: Row) -> list[str]:
+def write_numpy_imports(row: Row) -> list[str]:
     bf16 = any(step.src_spec.type == "bf16" for step in row.steps)
     return [*(["import ml_dtypes"] if bf16 else []), "import numpy as np"]
 
@@ -227,7 +227,7 @@ def numpy_imports(row: Row) -> list[str]:
 # ── shape ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def function_calls(step: RowStep, mapped: bool = True) -> Iterator[tuple[str, str]]:
+def write_function_calls(step: RowStep, mapped: bool = True) -> Iterator[tuple[str, str]]:
     """For each node of a graph that function calls can say, its shape as Python and its type; `src` is what it takes.
 
     `mapped`: a library without special_zero is given the lengths that are copied.
@@ -240,16 +240,16 @@ def function_calls(step: RowStep, mapped: bool = True) -> Iterator[tuple[str, st
             raise Unsupported("declared")
         assert node.shape is not None
         shape = node.shape.values if node.shape.values is not None else next(arriving)[2]
-        zeros = mapped and flag(node)
-        lengths = [f"src.shape[{i}]" if zeros and n == 0 and i < rank else literal(n) for i, n in enumerate(shape)]
+        zeros = mapped and has_special_zero(node)
+        lengths = [f"src.shape[{i}]" if zeros and n == 0 and i < rank else spell(n) for i, n in enumerate(shape)]
         rank = len(shape)
         yield f"({', '.join(lengths)}{',' if len(lengths) == 1 else ''})", node.shape.type
 
 
-def flag(node: Node) -> bool:
+def has_special_zero(node: Node) -> bool:
     return node.special_zero is not None and bool((node.special_zero.values or (False,))[0])
 
 
-def body(step: RowStep, src: str, calls: Iterable[str], answer: str = "src") -> str:
+def write_body(step: RowStep, src: str, calls: Iterable[str], answer: str = "src") -> str:
     """Return the body of a step: src's words, src, the calls, and the answer."""
-    return "\n".join([memory(step.src_spec), f"src = {src}", *calls, f"return words, {answer}"])
+    return "\n".join([write_memory(step.src_spec), f"src = {src}", *calls, f"return words, {answer}"])

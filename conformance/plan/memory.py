@@ -188,14 +188,14 @@ def count_max_answer_bytes(src: tuple[int, ...]) -> int:
     return max(_ALWAYS_READ_BYTES, 2 * size_of("f64", src))  # no type is wider
 
 
-def patterns(source: TensorSpec) -> Words:
+def patterns(src_spec: TensorSpec) -> Words:
     """Return the elements of a source as unsigned integers, flat, in row-major order."""
-    volume = volume_of(source.dims)
-    if source.layout not in REPEATING or not volume:
-        return _make_words(source, volume)
-    steps = tuple(map(abs, strides_of(source.dims, source.layout, 1)))
-    words = _make_words(source, 1 + sum(reach_of(source.dims, steps)))
-    return view_of(words, words.dtype, source.dims, tuple(step * words.itemsize for step in steps)).reshape(-1)
+    volume = volume_of(src_spec.dims)
+    if src_spec.layout not in REPEATING or not volume:
+        return _make_words(src_spec, volume)
+    steps = tuple(map(abs, strides_of(src_spec.dims, src_spec.layout, 1)))
+    words = _make_words(src_spec, 1 + sum(reach_of(src_spec.dims, steps)))
+    return view_of(words, words.dtype, src_spec.dims, tuple(step * words.itemsize for step in steps)).reshape(-1)
 
 
 def view_of(
@@ -206,51 +206,53 @@ def view_of(
     return np.ndarray(tuple([n for n, _ in axes]), kind, memory, offset, tuple([s for _, s in axes]))
 
 
-def _make_words(source: TensorSpec, size: int) -> Words:
+def _make_words(src_spec: TensorSpec, size: int) -> Words:
     """Return the first elements of a source, before any is repeated."""
-    kind = np.dtype(f"<u{WIDTH[source.type]}")
-    if source.bits is None:
-        return make_default_words(source.type, source.start, size)
-    if source.bits == "edges":
-        return repeat_words(source.type, rotate_edges(source.type, source.start), size)
-    if source.bits == "all":
+    kind = np.dtype(f"<u{WIDTH[src_spec.type]}")
+    if src_spec.bits is None:
+        return make_default_words(src_spec.type, src_spec.start, size)
+    if src_spec.bits == "edges":
+        return repeat_words(src_spec.type, rotate_edges(src_spec.type, src_spec.start), size)
+    if src_spec.bits == "all":
         return np.arange(size, dtype=kind)
-    return repeat_words(source.type, [int(word, 16) for word in source.bits.split()], size)
+    return repeat_words(src_spec.type, [int(word, 16) for word in src_spec.bits.split()], size)
 
 
-def lay_out(source: TensorSpec) -> GuardedBuffer:
+def lay_out(src_spec: TensorSpec) -> GuardedBuffer:
     """Lay out a source in new memory, between guards."""
-    width, volume = WIDTH[source.type], volume_of(source.dims)
-    strides = strides_of(source.dims, source.layout, width)
+    width, volume = WIDTH[src_spec.type], volume_of(src_spec.dims)
+    strides = strides_of(src_spec.dims, src_spec.layout, width)
     large = None
-    if source.bits is None and volume * width >= COPY_LIMIT_BYTES and source.layout not in REPEATING:
-        large = DefaultElements(source.type, source.start, volume)
-    if large and source.layout == "dense":
+    if src_spec.bits is None and volume * width >= COPY_LIMIT_BYTES and src_spec.layout not in REPEATING:
+        large = DefaultElements(src_spec.type, src_spec.start, volume)
+    if large and src_spec.layout == "dense":
         memory = bytearray([GUARD_BYTE]) * (2 * GUARD_BYTES + len(large))
         for at in range(0, len(large), _PART_BYTES):
             part = large[at : at + _PART_BYTES]
             memory[GUARD_BYTES + at : GUARD_BYTES + at + len(part)] = part
-        return GuardedBuffer(Tensor(source.type, source.dims, strides, memory, GUARD_BYTES), None, large)
-    flat = patterns(source)
-    if source.layout == "dense" and flat.size:  # nearly all are like this
+        return GuardedBuffer(Tensor(src_spec.type, src_spec.dims, strides, memory, GUARD_BYTES), None, large)
+    flat = patterns(src_spec)
+    if src_spec.layout == "dense" and flat.size:  # nearly all are like this
         dense = flat.tobytes()
         before = _GUARDS + dense + _GUARDS
-        return GuardedBuffer(Tensor(source.type, source.dims, strides, bytearray(before), GUARD_BYTES), before, dense)
+        return GuardedBuffer(
+            Tensor(src_spec.type, src_spec.dims, strides, bytearray(before), GUARD_BYTES), before, dense
+        )
     below, above = 0, flat.nbytes - width
-    if source.layout in STRIDED:
-        below, above = reach_of(source.dims, strides)
-    offset = GUARD_BYTES + below + {"offset": 3 * width, "offset-8": 8}.get(source.layout, 0)
+    if src_spec.layout in STRIDED:
+        below, above = reach_of(src_spec.dims, strides)
+    offset = GUARD_BYTES + below + {"offset": 3 * width, "offset-8": 8}.get(src_spec.layout, 0)
     if not flat.size:
         memory = bytearray([GUARD_BYTE]) * (2 * GUARD_BYTES)
-        return GuardedBuffer(Tensor(source.type, source.dims, strides, memory, GUARD_BYTES), bytes(memory), b"")
+        return GuardedBuffer(Tensor(src_spec.type, src_spec.dims, strides, memory, GUARD_BYTES), bytes(memory), b"")
     memory = bytearray([GUARD_BYTE]) * (offset + above + width + GUARD_BYTES)
     elements: Elements = large or flat.tobytes()
-    if source.layout not in STRIDED:
+    if src_spec.layout not in STRIDED:
         memory[offset : offset + len(elements)] = elements[:]
     else:
-        view = view_of(memory, flat.dtype, source.dims, strides, offset)
+        view = view_of(memory, flat.dtype, src_spec.dims, strides, offset)
         view[...] = flat.reshape(view.shape)
-    return GuardedBuffer(Tensor(source.type, source.dims, strides, memory, offset), bytes(memory), elements)
+    return GuardedBuffer(Tensor(src_spec.type, src_spec.dims, strides, memory, offset), bytes(memory), elements)
 
 
 def lay_out_shape(type_: str, dims: tuple[int, ...], values: tuple[int, ...], step: int = 1) -> GuardedBuffer:

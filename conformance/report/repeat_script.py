@@ -20,7 +20,7 @@ def complete_script(rows: Mapping[str, Row], backend: str) -> str:
     """
     frame: Any = importlib.import_module("conformance.adapters.repro.script")
     parts = {name: script_parts(row, backend) for name, row in rows.items()}
-    body = frame.script(parts, {name: list_due(row) for name, row in rows.items()})
+    body = frame.join_parts(parts, {name: list_due(row) for name, row in rows.items()})
     head = (visible(line).replace("…", "...") for line in _write_head(rows, backend, body))
     lines: list[str] = []
     for line in (line.encode("ascii", "backslashreplace").decode() for line in head):

@@ -15,7 +15,7 @@ import pytest
 
 from conformance.adapter import bundled_backends
 from conformance.adapters import repro
-from conformance.adapters.repro.script import script, words
+from conformance.adapters.repro.script import join_parts, write_words
 from conformance.isolate.backend import use_backend
 from conformance.model import Unsupported
 from conformance.plan.memory import patterns, volume_of
@@ -60,7 +60,7 @@ def chosen(backend: str) -> dict[Row, str]:
         key = (row.case.id, row.shape_passed_as)
         if key not in found and row.operation in ("StaticReshape", "DynamicReshape-1"):
             try:
-                found[key] = row, script({row.id: repro.WRITERS[backend](row, backend)}, {row.id: list_due(row)})
+                found[key] = row, join_parts({row.id: repro.WRITERS[backend](row, backend)}, {row.id: list_due(row)})
             except Unsupported:
                 continue
     return dict(found.values())
@@ -69,7 +69,7 @@ def chosen(backend: str) -> dict[Row, str]:
 # ── what is written ───────────────────────────────────────────────────────────────────────────────
 def test_a_script_holds_the_very_words_of_src() -> None:
     for source in {step.src_spec for row in bundled_plan().rows[::7] if is_short(row) for step in row.steps}:
-        elements = eval(words(source), {"array": array})
+        elements = eval(write_words(source), {"array": array})
         assert elements.tobytes() == patterns(source).tobytes(), source
 
 
@@ -80,7 +80,7 @@ def test_a_script_is_python(backend: str, of_every_case: bool) -> None:
     every = {row.case.id: row for row in bundled_plan().rows if not row.case.large}
     for row in every.values() if of_every_case else of_each_facet():
         try:
-            text = script({row.id: repro.WRITERS[backend](row, backend)}, {row.id: list_due(row)})
+            text = join_parts({row.id: repro.WRITERS[backend](row, backend)}, {row.id: list_due(row)})
         except Unsupported:
             continue
         ast.parse(text)

@@ -8,7 +8,7 @@ from typing import Any
 
 from conformance.adapters import repro
 from conformance.adapters.repro import functions
-from conformance.adapters.repro.script import script
+from conformance.adapters.repro.script import join_parts
 from conformance.load.spec import load_spec
 from conformance.meaning.contract import contracts
 from conformance.model import Case, ExpectedResult, Operand, Place, Step
@@ -36,7 +36,7 @@ NODES = tuple(each for each in BACKENDS if re.match("onnx|openvino|onednn|tract|
 
 
 def script_of(backend: str, row: Row) -> str:
-    text: str = script({row.id: repro.WRITERS[backend](row, backend)}, {row.id: list_due(row)})
+    text: str = join_parts({row.id: repro.WRITERS[backend](row, backend)}, {row.id: list_due(row)})
     return text
 
 

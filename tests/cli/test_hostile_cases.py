@@ -5,7 +5,7 @@ import math
 import pytest
 
 from conformance.adapters import repro
-from conformance.adapters.repro.script import script
+from conformance.adapters.repro.script import join_parts
 from conformance.model import Operand, Unsupported
 
 from ..builders import some_slow
@@ -71,6 +71,6 @@ def test_half_of_a_surrogate_pair_is_no_text(backend: str) -> None:
 @pytest.mark.parametrize("backend", ["torch", "torch-raw", "jax", "jax-jit", "cupy"])
 def test_a_device_stays_a_literal(backend: str) -> None:
     row = row_of({})
-    plain = script({"": repro.WRITERS[backend](row, f"{backend}@cuda")}, {"": [[]]})
-    hostile = script({"": repro.WRITERS[backend](row, f'{backend}@") + {IN_PYTHON} + ("')}, {"": [[]]})
+    plain = join_parts({"": repro.WRITERS[backend](row, f"{backend}@cuda")}, {"": [[]]})
+    hostile = join_parts({"": repro.WRITERS[backend](row, f'{backend}@") + {IN_PYTHON} + ("')}, {"": [[]]})
     assert shape(hostile) == shape(plain)
