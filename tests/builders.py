@@ -467,7 +467,7 @@ def read_published(path: Path) -> Evidence:
         evidence = read(path)
     except OtherFormat:
         pytest.skip("reports/ has an older format")
-    if evidence.header["suite"]["digest"] != bundled_plan().suite.digest:
+    if not evidence.can_be_judged_by(bundled_plan().suite):
         pytest.skip("reports/ is of an older suite")
     return evidence
 

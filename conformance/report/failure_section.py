@@ -218,7 +218,9 @@ def _count(rows: Sequence[RowResult]) -> int:
 def _write_title(result: RowResult) -> str:
     """Write the diagnosis and the case in words: `Subnormals flushed: subnormals of bf16`."""
     diagnosis = shorten(visible(result.diagnosis or "no diagnosis"), 80)
-    return f"{diagnosis[:1].upper()}{diagnosis[1:]}: {result.row.case.heading}"
+    drawn = parse_drawn_id(result.row.id)
+    case = f"drawn row {drawn[1]}" if drawn else result.row.case.heading
+    return f"{diagnosis[:1].upper()}{diagnosis[1:]}: {case}"
 
 
 def _want(run: JudgedRun, result: RowResult) -> Wants:

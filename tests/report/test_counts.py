@@ -105,6 +105,7 @@ def assert_drawn_rows_are_no_cases(plan: Plan, evidence: Evidence, html: str) ->
     drawn = {row.partition("[")[0] for row in failed if parse_drawn_id(row)}
     cases = {row.partition("[")[0] for row in failed} - drawn
     assert not re.search(r"drawn-\d+-\d+(?:</a>)? in \S+:\d", html), "no line has it"
+    assert not re.search(r": drawn \d+ \d+", html), "it has a number, not words"
     titles = re.findall(r'<h3 id="wrong-\d+">(.*?)</h3>', html)
     for noun, names in (("case", cases), ("drawn row", drawn)):
         told = [int(number) for title in titles for number in re.findall(rf"(\d+) {noun}s?\b", title)]
