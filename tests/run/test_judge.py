@@ -230,6 +230,7 @@ def test_order_and_places() -> None:
     assert of(wide, lambda b: np.resize(b[:4], 6)) == "repeated"
     assert of(wide, lambda b: np.append(7, b[:-1])) == "shifted by one element"
     assert of(wide, lambda b: np.append(b[1:], 7)) == "shifted by one element"
+    assert of(wide._replace(bits="3f800000"), put(5, 0)) == "elements lost"
     assert of(wide, lambda b: b * 0) == "all zero"
     assert of(wide, lambda b: np.append(b[1:], 0xA5A5A5A5)) == "memory around src read"
     assert of(wide, lambda b: b.byteswap()) == "bytes of each element reversed"
