@@ -74,6 +74,8 @@ def _list_smaller_steps(step: Step) -> Iterator[Step]:
     if len(step.shapes) > 1:
         for at in range(len(step.shapes)):
             yield _without_node(step, at)
+        if not step.shared_src and min(step.shapes[0], default=0) > 0:  # the second node takes a src of these lengths
+            yield replace(_without_node(step, 0), src=step.shapes[0])
     for key, _ in list_given_keys(step):
         yield replace(step, **{key.name: key.default})
     for src, shape in _list_smaller_calls(step.src, step.shapes[0]):

@@ -154,6 +154,18 @@ def test_a_smaller_case_passes_the_check_of_cases() -> None:
     assert any(step.shared_shape for case in chain for step in case.steps)
 
 
+def test_a_node_is_tried_alone_on_what_it_takes() -> None:
+    """A zero of it may copy a length that src does not have."""
+    steps = ((case, case.steps[0]) for case in draw_cases(400) if len(case.steps) == 1)
+    chain, step = next(
+        (case, step)
+        for case, step in steps
+        if len(step.shapes) == 2 and not step.shared_src and min(step.shapes[0]) > 0 and step.shapes[0] != step.src
+    )
+    alone = step.shapes[0], step.shapes[1:]
+    assert any((each.steps[0].src, each.steps[0].shapes) == alone for each in smaller_cases(chain))
+
+
 @pytest.mark.slow
 def test_steps_with_chains_shrink_together() -> None:
     """The steps of a case share a graph, so no smaller case has steps with chains of several lengths."""
