@@ -131,8 +131,8 @@ def group_by_kind(rows: Iterable[Failed], conclusion: Conclusion) -> list[tuple[
     """Group rows that failed, in the order in which all reports show them.
 
     The kind with the worst severity comes first, and an error of the adapter last; then what breaks the text, and the
-    commonest kind. In a kind, the worst severity, rows that fail alone, single calls, rows of cases and small tensors
-    come first.
+    commonest kind. In a kind, the worst severity, rows that fail alone, those known to do so by their earlier steps,
+    single calls, rows of cases and small tensors come first.
     """
     causes = conclusion.causes
 
@@ -147,7 +147,7 @@ def group_by_kind(rows: Iterable[Failed], conclusion: Conclusion) -> list[tuple[
 
     def readable(failed: Failed) -> tuple[object, ...]:
         row, result = failed
-        return weight(row), result.needs_calls_before, _effort_to_read(row)
+        return weight(row), result.needs_calls_before, result.right_alone != "step", _effort_to_read(row)
 
     groups = [sorted(same, key=readable) for same in alike.values()]
     kinds = [(_kind_of(same, conclusion), same) for same in groups]

@@ -97,8 +97,11 @@ FLAKY = Outcome("crash", message="signal 11 (flaky: not alone in a fresh process
 def test_a_row_that_fails_alone_comes_before_one_that_does_not(run: JudgedRun) -> None:
     (row, result), (other, _), *_ = group_failures(run.plan, run.evidence, run.conclusion).kinds[0].members
     conclusion = replace(run.conclusion, blames=dict.fromkeys((row.id, other.id), run.conclusion.blames[row.id]))
-    for after in (result._replace(outcomes=(FLAKY,)), result._replace(right_alone="row")):
-        ((_, order),) = group_by_kind([(row, after), (other, result)], conclusion)
+    by_steps = result._replace(right_alone="step")  # it was called again
+    for after, first in (
+        (result._replace(outcomes=(FLAKY,)), result), (result._replace(right_alone="row"), result), (result, by_steps),
+    ):  # fmt: skip
+        ((_, order),) = group_by_kind([(row, after), (other, first)], conclusion)
         assert [each[0] for each in order] == [other, row]
 
 
