@@ -30,13 +30,14 @@ class ProgramConnection:
 
     def ask(self, request: Mapping[str, Any], payload: bytes = b"") -> dict[str, Any]:
         number, what = self.process.new_id(), str(request["do"])
-        self.process.send([messages.encode_line({"id": number, **request}) + payload], what)
+        seconds = self.process.limits.start_seconds if what == "hello" else None
+        self.process.send([messages.encode_line({"id": number, **request}) + payload], what, seconds)
         return self.process.read_reply(number, what)
 
     def ask_in_pieces(self, number: int, request: bytes, what: str) -> dict[str, Any]:
         size = -(-len(request) // _PIECES)
         for at in range(0, len(request), size):
-            self.process.send([request[at : at + size]], what)
+            self.process.send([request[at : at + size]], what, self.process.limits.start_seconds)
             time.sleep(0.002)
         return self.process.read_reply(number, what)
 
@@ -85,10 +86,8 @@ def _in_pieces(talk: ProgramConnection) -> str | None:
     number, tensors = talk.process.new_id(), [buffer.tensor for buffer in (step.src, *step.arriving)]
     request = messages.run_line(number, 5, False, tensors, [None] * len(tensors), 0, {})
     reply = talk.ask_in_pieces(number, request + b"".join(bytes(tensor.memory) for tensor in tensors), "run")
-    if wrong := _lacks("result", reply):
-        return f"run in pieces: {wrong}"
-    talk.process.read_payload(reply["result"]["bytes"], "run")
-    return _stopped_answering(talk)
+    wrong = _lacks("result", reply)
+    return wrong and f"run in pieces: {wrong}"
 
 
 def _stopped_answering(talk: ProgramConnection) -> str | None:

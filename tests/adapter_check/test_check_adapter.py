@@ -299,6 +299,18 @@ def test_a_program_that_misbehaves_is_named(
     assert words in to_mend(found)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("fault", "phase"), [("changed-input", "run"), ('result:{"bytes": null}', "run"), ("late", "hello")]
+)
+def test_a_program_is_not_blamed_for_pieces_or_a_slow_start(
+    fault: str, phase: str, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("conformance.cli.check_adapter.limits_for", lambda *_: ProcessLimits(seconds=1.0))
+    _, found = checks(cli, shlex.join(["cmd:" + sys.executable, "-S", str(MISBEHAVING), fault, phase]))
+    assert not re.search("in pieces|no answer", to_mend(found))
+
+
 LANGUAGES = {"python": None, "c": "cc", "cpp": "c++", "javascript": "node", "rust": "cargo"}
 
 
