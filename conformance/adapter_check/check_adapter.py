@@ -207,7 +207,7 @@ class _Checks:
             yield check
 
     def round_trip(self, type_: str, layout: Layout) -> str | None:
-        dims, bits = ((256, 256), "all") if WIDTH[type_] == 2 else ((4, 6), _SPECIAL[type_])
+        dims, bits = ((128, 512), "all") if WIDTH[type_] == 2 else ((4, 6), _SPECIAL[type_])
         step, outcome = self.call(type_, dims, dims, layout, None if layout == "broadcast" else bits)  # of equal rows
         return _problem(step, outcome, dims)
 

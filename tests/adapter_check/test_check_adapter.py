@@ -140,6 +140,11 @@ BROKEN = {
         "    answers_special_zero = True\n"
         "    def reshape(self, src, shape, special_zero):\n        return src.reshape(shape).copy()\n",
         "special_zero: [2, 3] by (0, 3) with special_zero: a legal call came back as rejected"),
+    "reads src as it lies": (
+        "    def reshape(self, src, shape, special_zero):\n"
+        "        return (src if src.flags.c_contiguous else src.T).reshape(shape).copy()\n",
+        "round trip: f16, transposed: the bytes are not src's: strides ignored",
+    ),
     "bytes swapped": (
         "    def reshape(self, src, shape, special_zero):\n"
         "        return src.copy().view(f'u{src.itemsize}').byteswap().view(src.dtype).reshape(shape)\n",
