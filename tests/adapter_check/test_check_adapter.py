@@ -210,6 +210,24 @@ def test_a_broken_adapter_is_named(what: str, tmp_path: Path, cli: Cli) -> None:
     assert words in to_mend(found)
 
 
+FOLLOWING = {
+    "a wrong answer is no state": ("bytes swapped", "mend state"),
+    "an error is no count of 32 bits": ("rejections not named", "note volume"),
+}
+
+
+@pytest.mark.parametrize("what", FOLLOWING)
+def test_a_fault_is_not_told_again_as_another(what: str, tmp_path: Path, cli: Cli) -> None:
+    fault, words = FOLLOWING[what]
+    assert words not in cli("check-adapter", adapter(tmp_path, BROKEN[fault][0])).expect(1).out
+
+
+def test_a_lost_special_zero_is_noted(tmp_path: Path, cli: Cli) -> None:
+    loses = "    def reshape(self, src, shape, special_zero):\n        return src.reshape(shape).copy()\n"
+    said = cli("check-adapter", adapter(tmp_path, loses)).expect(0).out
+    assert "note special_zero: [2, 3] by (0, 3) with special_zero: a legal call came back as rejected" in said
+
+
 def test_one_memory_for_answers_of_two_programs(tmp_path: Path, cli: Cli) -> None:
     change, words = BROKEN["answers in one memory"]
     said = cli("check-adapter", adapter(tmp_path, change), "--json", "--isolation", "worker").expect(1)
