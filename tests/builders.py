@@ -23,7 +23,7 @@ from conformance.evidence.results import Evidence, OtherFormat, Target, header_o
 from conformance.evidence.writer import Writer
 from conformance.load.cases import load_cases, load_suite
 from conformance.load.folders import spec_folder
-from conformance.load.spec import SPEC_FILES, load_spec
+from conformance.load.spec import load_spec
 from conformance.meaning.contract import contracts
 from conformance.model import Array, Malformed, Problem, Result, Suite
 from conformance.plan.rows import Plan, plan_of
@@ -121,8 +121,8 @@ def write_tiny_spec(path: Path, **files: str) -> Path:
     """Write a folder `spec` with one rule in it; a file given by name replaces the tiny one."""
     folder = path / "spec"
     folder.mkdir(exist_ok=True)
-    for name in SPEC_FILES:
-        (folder / f"{name}.yaml").write_text(files.get(name, TINY[name]), encoding="utf-8", newline="")
+    for name, text in {**TINY, **files}.items():
+        (folder / f"{name}.yaml").write_text(text, encoding="utf-8", newline="")
     return folder
 
 

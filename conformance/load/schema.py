@@ -44,7 +44,7 @@ def _inline(schema: Any, definitions: Mapping[str, Any]) -> Any:
         return schema
     if "$ref" in schema:
         own = {key: value for key, value in schema.items() if key != "$ref"}
-        return _inline({**definitions[schema["$ref"].rpartition("/")[2]], **own}, definitions)
+        return _inline({**own, **definitions[schema["$ref"].rpartition("/")[2]]}, definitions)
     inlined = {key: _inline(value, definitions) for key, value in schema.items() if key != "$defs"}
     if isinstance(pattern := inlined.get("pattern"), str):  # in Python `$` also matches before a last line feed
         inlined["pattern"] = pattern.replace("$", r"\Z")
@@ -163,7 +163,7 @@ def _explain(error: Any, content: Any, name: str) -> list[Problem]:
         case "const":
             what = f"{quote(error.instance)} is not {quote(error.validator_value)}, the only value allowed here"
         case _:
-            what = shorten(error.message, 160)
+            what = shorten(error.message.replace("is a dependency of", "is needed beside"), 160)
     return [Problem(Place(name, line), f"{where}{what}")]
 
 

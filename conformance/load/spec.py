@@ -28,7 +28,7 @@ from ..model import (
 )
 from ..model.types import WIDTH
 from ..system.text import describe_unknown, quote
-from .folders import digest_of_folders, layers, spec_folder
+from .folders import content_of, digest_of_folders, layers, spec_folder
 from .schema import explained_by_schema, read_file, without_secrets
 from .strict_yaml import YamlMap, line_of, raise_problems
 
@@ -98,6 +98,10 @@ def _read_layer(folder: Path, extends: bool, problems: list[Problem]) -> _Layer:
             problems.append(
                 Problem(Place(f"{folder.name}/{path.name}"), describe_unknown("file", path.stem, SPEC_FILES))
             )
+    factors = folder / "factors.yaml"
+    if not extends and factors.is_file() and content_of(factors) != content_of(spec_folder() / factors.name):
+        what = "is not read, as only the bundled factors are; delete it, or copy the bundled file again"
+        problems.append(Problem(Place(f"{folder.name}/{factors.name}"), what))
     return _Layer(folder.name, extends, content)
 
 

@@ -42,7 +42,7 @@ REPLACED = {  # what is no strict YAML is in test_strict_yaml.py
         "findings", "    follows:", "    follow:", 8, "unknown key 'follow'; did you mean 'follows'?"),
     "a key that is like no other": ("findings", "    follows:", "    zzzzzz:", 8, "unknown key 'zzzzzz'; write one of"),
     "a missing key": ("findings", "    follows: Nothing much.\n", "", 2, "missing key 'follows'; add it"),
-    "a list where text is wanted": ("rules", "At most one entry of shape is -1.", "[1]", 3, "no string; write the"),
+    "a list where text is wanted": ("rules", "At most one entry of shape is -1.", "[1]", 3, "no string; write our own"),
     "text where a list is wanted": ("rules", "[3, No more than]", "3 No more", 5, "is not [line,"),
     "text where a number is wanted": ("sources", "lines: 9", "lines: nine", 9, "no integer"),
     "a truth where a number is wanted": ("sources", "lines: 9", "lines: true", 9, "no integer"),
@@ -123,6 +123,10 @@ WRONG: dict[str, tuple[dict[str, str], str, str]] = {
         {"rules": one_rule("requires: special_zero").replace("must:", "may:")}, "rules.yaml:2",
         "a may rule takes no expression"),
     "an expression that is a truth": ({"rules": one_rule("requires: true")}, "rules.yaml:6", "True is no string"),
+    "a sentence without a full stop": (
+        replace_in("rules", "is -1.", "is -1"), "rules.yaml:3", "is not our own sentence, with a full stop at the end"),
+    "where without gives": ({"rules": one_rule("where: d == 0")}, "rules.yaml:2", "'gives' is needed beside 'where'"),
+    "factors of its own": ({"factors": "factors: {}\n"}, "factors.yaml", "is not read, as only the bundled"),
     "an expression out of the language": (
         {"rules": one_rule("requires: src.x == 1")}, "rules.yaml:6", "'src.x' is not allowed"),
     "an example that lacks its flag": (
