@@ -274,7 +274,8 @@ class _Scope:
         names = self.onnx.TensorProto.DataType.Name
         for value in (*graph.input, *graph.value_info, *graph.output):
             type_ = value.type.tensor_type.elem_type
-            self._tensors[value.name] = _NamedTensor(_dims_of(value.type), TYPES.get(names(type_)) if type_ else None)
+            known_type = TYPES.get(names(type_), names(type_).lower()) if type_ else None
+            self._tensors[value.name] = _NamedTensor(_dims_of(value.type), known_type)
             self.values[value.name] = None  # hides a value of that name in the graph around this one
         for tensor in graph.initializer:
             known_type = TYPES.get(names(tensor.data_type), names(tensor.data_type).lower())

@@ -54,6 +54,11 @@ def test_a_baked_in_batch_is_found_behind_other_operations(tmp_path: Path, cli: 
     assert "illegal for x[0] = 2..8: same-volume; legal for x[0] = 1" in said
 
 
+def test_a_type_that_no_document_lists_is_unspecified(tmp_path: Path, cli: Cli) -> None:
+    eight_bits = flatten(tmp_path, 3, 2, x=value("x", 2, 3, type_=onnx.TensorProto.FLOAT8E4M3FN))
+    cli("check-graph", eight_bits).expect(0, out="float8e4m3fn[2, 3] by [3, 2] special_zero  unspecified: types-listed")
+
+
 def test_a_length_is_given_by_its_name(tmp_path: Path, cli: Cli) -> None:
     nodes = (node("Add", "x y", "h"), node("Reshape", "h s", "z"))
     path = save_model(
