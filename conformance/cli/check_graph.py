@@ -146,8 +146,8 @@ def _run_backend(
     """Run the calls on a backend and print its verdict; return the exit code of the command and the reason for it."""
     end = of_files, _EXITS[of_files]
     if not written.number:
-        none = f"nothing was run on {backend}: {_describe_left_out(written)}"
-        return (INCOMPLETE, none) if of_files == CONFORMS else end
+        none = f"nothing was run on {backend}" + (f": {_describe_left_out(written)}" if written.left_out else "")
+        return of_files or INCOMPLETE, none if of_files == CONFORMS else f"{_EXITS[of_files]}; {none}"
     if written.left_out:
         say(_describe_left_out(written))
 

@@ -6,7 +6,7 @@ import pytest
 
 from conformance.load.cases import load_cases
 from tests.builders import ROOT, Cli, spec, write_cases
-from tests.graphs.graph_files import dump, static, tensor
+from tests.graphs.graph_files import UNKNOWN, dump, static, tensor
 
 DIALECT = ROOT / "examples" / "dialect"
 RESIZES = """
@@ -59,6 +59,9 @@ def test_calls_that_no_case_can_hold_are_counted(tmp_path: Path, cli: Cli) -> No
     assert "cases.yaml is not written, as no call makes a case" in said
     assert not (tmp_path / "cases.yaml").exists()
     assert "1 call left out: not decided, of a length that --input does not give, too large, " in said
+    path = dump(tmp_path, static(tensor(0, *UNKNOWN), [3], tensor(1, 3)))
+    said = cli("check-graph", path, "--run", "reference").expect(4).out
+    assert "; nothing was run on reference: 1 call left out: not decided" in said
 
 
 @pytest.mark.usefixtures("beside_few")
@@ -94,7 +97,7 @@ ENDS = {
     "all is right": (["model"], [], "exit 0: no reshape is illegal, for the lengths tried; {} passes 1 call"),
     "one is illegal": (["model"], ["--input", "0=2,3,4"], "exit 1: a reshape is illegal"),
     "one file is unreadable": (["model", "bad"], [], "exit 2: a file cannot be read"),
-    "no file is readable": (["bad"], [], "exit 2: a file cannot be read"),
+    "no file is readable": (["bad"], [], "exit 2: a file cannot be read; nothing was run on {}"),
     "the type is not claimed": (
         ["model"],
         [],
