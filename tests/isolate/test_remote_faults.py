@@ -185,6 +185,8 @@ def test_a_description_with_a_field_of_another_type(key: str, value: object, due
     assert messages.parse_description(WHO) == (Identity("it", "1"), Claims(("StaticReshape",), ("chain",)))
     with pytest.raises(messages.ProtocolError, match=f"describe: '{key}' is .*, but should be {due}"):
         messages.parse_description({**WHO, key: value})
+    with pytest.raises(messages.ProtocolError, match=f"unknown key '{key}s'; did you mean '{key}'"):
+        messages.parse_description({**WHO, f"{key}s": value})
 
 
 TRACE = """

@@ -26,7 +26,7 @@ from ...model import (
 from ...model.types import WIDTH
 from ...plan.memory import find_dims_error, size_of
 from ...system.json_forms import KeyTwice, refuse_twice
-from ...system.text import quote
+from ...system.text import describe_unknown, quote
 from ..process.memory import Edge
 
 VERSION = "reshape-conformance/1"
@@ -75,15 +75,15 @@ def parse_line(text: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         if text.startswith(b"\xef\xbb\xbf"):
             raise ProtocolError("the line begins with a byte order mark; send plain UTF-8") from None
-        raise ProtocolError(f"the line is no JSON: {quote(text)}; if a library printed it, {_AWAY}") from None
+        raise ProtocolError(f"the line is no JSON: {quote(text)}; {_AWAY}") from None
     if not isinstance(record, dict):
-        raise ProtocolError(f"the line is no JSON object: {quote(text)}; if a library printed it, {_AWAY}")
+        raise ProtocolError(f"the line is no JSON object: {quote(text)}; {_AWAY}")
     if text.endswith(b"\r"):
         raise ProtocolError("the line ends with a carriage return; end lines with a line feed alone")
     return record
 
 
-_AWAY = "move the real standard output away before anything else (adapters/README.md)"
+_AWAY = "write a header in one line; if a library printed this, move the real standard output away before anything else"
 
 
 # ── graphs ────────────────────────────────────────────────────────────────────────────────────────
@@ -255,6 +255,9 @@ def listed_objects(reply: Mapping[str, Any], key: str, name: str) -> list[tuple[
 # ── the description ─────────────────────────────────────────────────────────────────────────────────────
 
 
+_DESCRIPTION = ("name", "version", "detail", "operations", "not_claimed", "answers_special_zero")
+
+
 def describe(identity: Identity, claims: Claims) -> dict[str, Any]:
     """Return the result of a reply to `describe`."""
     return {
@@ -266,6 +269,8 @@ def describe(identity: Identity, claims: Claims) -> dict[str, Any]:
 
 def parse_description(record: Mapping[str, Any]) -> tuple[Identity, Claims]:
     """Read the result of a reply to `describe`; ProtocolError if it has another form."""
+    for key in record.keys() - _DESCRIPTION:  # a claim under a misspelt key would count as not made
+        raise ProtocolError(f"describe: {describe_unknown('key', key, _DESCRIPTION)}")
 
     def texts(key: str) -> tuple[str, ...]:
         value = record.get(key, [])

@@ -130,8 +130,9 @@ class PipedProcess:
         if "cannot_start" in record:
             self.end()
             raise CannotStart(shorten(str(record["cannot_start"]), MAX_TEXT_CHARACTERS))
-        if record.get("id") != expected:
-            raise self.end_with_fault(f"{what}: {_describe_wrong_id(record.get('id'), expected, self._id)}")
+        if (number := record.get("id")) != expected:
+            how = "reply to each request once, in order, with its id"
+            raise self.end_with_fault(f"{what}: a reply with the id {quote(number)}, where {expected} was due; {how}")
         return record
 
     def read_payload(self, size: int, what: str) -> bytearray:
@@ -276,12 +277,3 @@ class PipedProcess:
         finally:
             self.end()
         return None
-
-
-def _describe_wrong_id(number: object, expected: int, latest: int) -> str:
-    if type(number) is not int:
-        return f"its reply has the id {quote(number)} instead of {expected}"
-    if number < expected:
-        return f"a second or a late reply to request {number}, instead of one to {expected}"
-    problem = "which comes later" if number <= latest else "which was never made"
-    return f"a reply to request {number}, {problem}, instead of one to {expected}"
