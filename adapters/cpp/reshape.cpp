@@ -251,9 +251,7 @@ struct Reply {
     std::vector<std::vector<unsigned char>> payload = {};  // the bytes that follow
 };
 
-Reply rejection(const Rejected &why) {
-    return {"\"rejected\":{\"stage\":\"run\",\"message\":" + quoted(why.what()) + "}"};
-}
+Reply rejection(const std::string &why) { return {"\"rejected\":{\"stage\":\"run\",\"message\":" + quoted(why) + "}"}; }
 
 Reply error(const std::string &why) { return {"\"error\":{\"message\":" + quoted(why) + "}"}; }
 
@@ -350,7 +348,9 @@ Reply run(const Json &request) {
     try {
         reply = answer(call(program->second, inputs));
     } catch (const Rejected &why) {
-        reply = rejection(why);
+        reply = rejection(why.what());
+    } catch (const std::exception &why) {  // an error of this file: an exception that is no Rejected
+        reply = error(why.what());
     }
     std::string wrote;
     for (std::size_t i = 0; i < inputs.size(); i++) {
@@ -378,7 +378,7 @@ Reply perform(const Json &request) try {
     if (act == "close" || act == "stop") return {"\"result\":{}"};
     return error("unknown request " + act);
 } catch (const Rejected &why) {
-    return rejection(why);
+    return rejection(why.what());
 }
 
 int main() try {

@@ -211,6 +211,14 @@ def test_a_library_may_print(plan: Plan, workshop: Workshop, planted: PlantedFau
     assert not any(map(is_bad, found))
 
 
+def test_an_exception_that_cpp_does_not_expect_is_no_crash(plan: Plan, workshop: Workshop) -> None:
+    rejects = 'throw Rejected("src and dst do not'
+    throws = PlantedFault("cpp", "throws", "", ((rejects, rejects.replace("Rejected", "std::length_error")),))
+    found = list(results(workshop.build("cpp", planted=throws), chosen(plan, "same-volume", 5)))
+    assert {result.outcome.kind for result in found} >= {"error"}
+    assert "crash" not in {result.outcome.kind for result in found}
+
+
 def test_javascript_may_be_async_and_names_its_refusals(plan: Plan, workshop: Workshop) -> None:
     later = PlantedFault(
         "javascript", "answers later", "", (
