@@ -32,7 +32,6 @@ _ACCIDENT = re.compile(
     r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([t \t].*)?",
     re.IGNORECASE,
 )
-_HINT = "correct it, or put text with : * & [ ] { } in quotes"
 _INDENT = re.compile(r"^[ \t]*", re.MULTILINE)
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 # Control characters, and line breaks that editors and YAML count differently.
@@ -102,7 +101,7 @@ def parse(text: str, name: str, first_line: int = 1) -> tuple[Any, list[Problem]
         if "\t" in "".join(_INDENT.findall(text)[place.line - 1 : place.line]):
             what = "a tab where only blanks are allowed; indent with blanks"
             return None, [*reader.problems, Problem(place, f"not YAML: {what}")]
-        return None, [*reader.problems, Problem(place, f"not YAML: {what}; {_HINT}")]
+        return None, [*reader.problems, Problem(place, f"not YAML: {what}; correct it, or quote text with :*&[]{{}}")]
     finally:
         if collecting:
             gc.enable()

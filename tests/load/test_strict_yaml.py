@@ -33,7 +33,7 @@ WRONG = {
     "a tab for indentation": ("a:\n  b: 1\n\tc: 1\n", 3, "not YAML"),
     "wrong indentation": ("a:\n  b: 1\n c: 2\n", 3, "not YAML"),
     "quotes left open": ('a: 1\nb: "x\nc: 3\n', 4, "(begun on line 2)"),
-    "a colon in text": ("a: 1\nb: one: two\n", 2, "put text with : * & [ ] { } in quotes"),
+    "a colon in text": ("a: 1\nb: one: two\n", 2, "or quote text with :*&[]{}"),
     "two documents": ("a: 1\n---\nb: 1\n", 2, "a second document begins here"),
     "another version": ("%YAML 3.0\n---\na: 1\n", 1, "not YAML"),
     "an empty file": ("", 1, "the file is empty"),

@@ -255,9 +255,6 @@ def listed_objects(reply: Mapping[str, Any], key: str, name: str) -> list[tuple[
 # ── the description ─────────────────────────────────────────────────────────────────────────────────────
 
 
-_DESCRIPTION = ("name", "version", "detail", "operations", "not_claimed", "answers_special_zero")
-
-
 def describe(identity: Identity, claims: Claims) -> dict[str, Any]:
     """Return the result of a reply to `describe`."""
     return {
@@ -269,8 +266,9 @@ def describe(identity: Identity, claims: Claims) -> dict[str, Any]:
 
 def parse_description(record: Mapping[str, Any]) -> tuple[Identity, Claims]:
     """Read the result of a reply to `describe`; ProtocolError if it has another form."""
-    for key in record.keys() - _DESCRIPTION:  # a claim under a misspelt key would count as not made
-        raise ProtocolError(f"describe: {describe_unknown('key', key, _DESCRIPTION)}")
+    known = (*Identity._fields, *Claims._fields)
+    for key in record.keys() - known:  # a claim under a misspelt key would count as not made
+        raise ProtocolError(f"describe: {describe_unknown('key', key, known)}")
 
     def texts(key: str) -> tuple[str, ...]:
         value = record.get(key, [])
