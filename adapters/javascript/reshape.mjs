@@ -60,9 +60,9 @@ function copyElements({ type, dims, strides, offset, memory }) {
   return out;
 }
 
-// Return dst's dims, as BigInt, its elements without gaps, and its type, if that may be another one. src has its type and
-// dims, its memory as a Buffer, and in bytes the offset of the first element and the strides, which may be 0 or negative.
-// The function may be async.
+// Return dst's dims, as BigInt, its elements without gaps, in a Buffer or a typed array, and its type, if that may be
+// another one. src has its type and dims, its memory as a Buffer, and in bytes the offset of the first element and the
+// strides, which may be 0 or negative. The function may be async.
 function reshape(operation, src, shape, specialZero) {
   const dims = findDims(operation, src.dims, shape, specialZero);
   return { dims, elements: copyElements(src) };
@@ -74,6 +74,7 @@ const programs = new Map();
 // Serve a backend with a function that compiles a graph. It returns an object with `run`, which takes src and the shapes
 // that arrive with the call and returns a tensor without gaps. `close` is called, if there is one, after the last run.
 export async function serve(backend, compile) {
+  if (REJECTIONS.some((kind) => kind === Error || kind === TypeError)) die("REJECTIONS names a class by which bugs speak");
   for (;;) {
     const request = readHeader(), { payload = [], ...reply } = await perform(request, { backend, compile });
     write(Buffer.concat([Buffer.from(`${JSON.stringify({ id: request.id, ...reply })}\n`), ...payload]));
@@ -119,8 +120,9 @@ function entriesOf({ type, dims, strides, offset, memory }) {
   });
 }
 
-// A tensor without gaps.
-function dense(type, dims, memory) {
+// A tensor without gaps, with its elements in a Buffer or any typed array.
+function dense(type, dims, elements) {
+  const memory = Buffer.from(elements.buffer, elements.byteOffset, elements.byteLength);
   const strides = dims.map((_, axis) => widthOf(type) * Number(volume(dims.slice(axis + 1))));
   return { type, dims, strides, offset: 0, memory };
 }

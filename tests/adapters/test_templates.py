@@ -211,6 +211,12 @@ def test_a_library_may_print(plan: Plan, workshop: Workshop, planted: PlantedFau
     assert not any(map(is_bad, found))
 
 
+def test_javascript_rejects_by_no_class_of_bugs(workshop: Workshop) -> None:
+    by_any = PlantedFault("javascript", "", "", (("REJECTIONS = [Rejected]", "REJECTIONS = [TypeError]"),))
+    backend = workshop.build("javascript", planted=by_any)
+    workshop.cli("check-adapter", backend).expect(3, err="REJECTIONS names a class by which bugs speak")
+
+
 def test_an_exception_that_cpp_does_not_expect_is_no_crash(plan: Plan, workshop: Workshop) -> None:
     rejects = 'throw Rejected("src and dst do not'
     throws = PlantedFault("cpp", "throws", "", ((rejects, rejects.replace("Rejected", "std::length_error")),))
@@ -226,6 +232,7 @@ def test_javascript_may_be_async_and_names_its_refusals(plan: Plan, workshop: Wo
             (JS_ANSWER, f"  await new Promise(setImmediate);\n{JS_ANSWER}"),
             ("class Rejected extends Error", "class Rejected extends RangeError"),
             ("REJECTIONS = [Rejected]", "REJECTIONS = [RangeError]"),
+            ("copyElements(src) };", "new Uint16Array(new Uint8Array(copyElements(src)).buffer) };"),
         ),
     )  # fmt: skip
     rows = [*chosen(plan, "zero-copies", 5), *chosen(plan, "same-volume", 5)]
