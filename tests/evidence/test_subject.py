@@ -1,5 +1,6 @@
 """The files under test are named, or it is said that they are not: ways in which another file may run unnoticed."""
 
+import fnmatch
 import os
 import py_compile
 import shutil
@@ -115,6 +116,13 @@ def on_the_path(folder: Path, number: int, patch: pytest.MonkeyPatch) -> str:
     (folder / "path" / "vendor.py").write_text(f"number = {number}\n")
     patch.syspath_prepend(str(folder / "path"))
     return adapter(folder, "import vendor")
+
+
+def before_noting(folder: Path, number: int, patch: pytest.MonkeyPatch) -> str:
+    """PYTHONPATH precedes the standard library."""
+    (folder / "fnmatch.py").write_text(f"{Path(fnmatch.__file__).read_text()}\nnumber = {number}\n")
+    patch.syspath_prepend(str(folder))
+    return adapter(folder, "")
 
 
 def at_start(**files: str) -> Callable[..., str]:
@@ -240,6 +248,7 @@ ATTACKS = {
         lambda folder, number, _: f"cmd:{sys.executable} {program(folder, number)}", "prog.py", "command_of"),
     "a file that only a container sees": SubjectAttack(in_a_container, "libmine.so", "_find_file"),
     "a preloaded library": SubjectAttack(preloaded, "libmine.so"),
+    "a module that is imported before anything is noted": SubjectAttack(before_noting, "fnmatch.py", "noted"),
     "a start-up module": SubjectAttack(at_start(sitecustomize_py="number = {}\n"), "sitecustomize.py", "noted"),
     "a line of a .pth file": SubjectAttack(at_start(mine_pth="import sys; sys.number = {}\n"), "mine.pth", "noted"),
     "code with a name like a list of folders": SubjectAttack(

@@ -115,8 +115,11 @@ def _inode_of(name: str) -> str:
 
 
 def note() -> None:
-    """From here on note each file that this process opens or loads and that is there, once."""
+    """Note each file that this process has imported, and from here on opens or loads, if it is there, once."""
     log = _Log(os.path.realpath(os.environ[_FOLDER]))
+    for path in [getattr(module, "__file__", None) for module in sys.modules.values()]:
+        if path:
+            log.use("read", path)
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
         with contextlib.suppress(OSError, TypeError, ValueError):  # what is opened may be a descriptor, or no path
