@@ -46,7 +46,7 @@ print(open("/proc/self/maps").read())
 """A program that loads what the standard library has of the system, and prints its own map."""
 _CODE = (".py", ".pyc", ".pth", ".so")
 _OF_MACHINE = re.compile(
-    r"/(proc/(?!\d+/root/)|sys/|dev/(?!shm/)).*|/etc/ld\.so\.cache|/usr/lib\d*/(.*/)?(locale|gconv)/.*"
+    r"/(proc/(?!\d+/root/)|sys/).*|/etc/ld\.so\.cache|/usr/lib\d*/([^/]+-linux-[^/]+/)?(locale|gconv)/.*"
 )
 """Data that each machine makes for itself."""
 _STARTS_PYTHON = {"popen_spawn_posix.py", "popen_forkserver.py"}

@@ -430,8 +430,10 @@ def test_the_files_of_a_process_of_somebody_else_are_missed(tmp_path: Path, monk
     assert "the files of sleep" in found.not_named
 
 
-LOOK_ALIKES = ("/usr/lib/libm-mine.so", "/dev/shm/data", "FOLDER/mine.pth", f"{subject._STANDARD_LIBRARY}/mine.py")
-"""A vendor's own package of Debian, shared memory, a line of code like a folder, and what a wheel adds to Python."""
+LOOK_ALIKES = ("/usr/lib/libm-mine.so", "/dev/data", "/usr/lib/mine/locale/data", "FOLDER/mine.pth",
+               f"{subject._STANDARD_LIBRARY}/mine.py")  # fmt: skip
+"""A vendor's own package of Debian, a file among the devices or like one of a locale, a line of code like a folder, and
+what a wheel adds to Python."""
 
 
 @pytest.mark.parametrize("path", LOOK_ALIKES)
