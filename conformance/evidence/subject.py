@@ -140,8 +140,8 @@ class _NamedFiles:
             self._given.add((name, digest))
 
     def give_package(self, package: _Package, used: Set[str]) -> None:
-        """Name all files that a package lists, or those that were used of a folder without a list, by one digest."""
-        files = [file for file in package.files if (package.folder / file).is_file()] or used
+        """Name all files that a package lists and those that were used, by one digest."""
+        files = {*used, *(file for file in package.files if (package.folder / file).is_file())}
         digests = {file: digest for file in files if (digest := self._digest(file, package.folder / file))}
         name = f"{package.name} ({count_noun(len(digests), 'file')})"
         self._given |= {(name, digest_of_subject(digests))} if digests else set()

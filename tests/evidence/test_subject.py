@@ -339,6 +339,10 @@ LOST = {
     "a file that is read and then made again": (
         with_data("import os; os.chdir({0!r}[:-4]); open('data').read(); os.unlink('data'); open('data', 'w')"),
         "data (changed during the run)"),
+    "a file of a package that is read and then removed": (
+        lambda folder, number, patch: in_a_package(folder, number, patch)
+        and adapter(folder, "import os, vendor; file = open(vendor.__path__[0] + '/libmine.so'); os.remove(file.name)"),
+        "vendor/libmine.so (cannot be read)"),
     "a file of a folder that is swapped": (in_a_folder_that_is_swapped, "core.py (changed during the run)"),
     "a file of a folder with a descriptor": (
         with_data("import os; os.open(os.path.basename({0!r}), 0, dir_fd=os.open(os.path.dirname({0!r}), 0))"),
