@@ -206,6 +206,14 @@ def in_a_package(folder: Path, number: int, patch: pytest.MonkeyPatch) -> str:
     return adapter(folder, "import vendor")
 
 
+def with_comma_in_a_package(folder: Path, number: int, patch: pytest.MonkeyPatch) -> str:
+    backend, packages = in_a_package(folder, 0, patch), folder / "site-packages"
+    (packages / "vendor" / "a, b").write_text(f"{number}")
+    with open(packages / "vendor-1.0.dist-info" / "RECORD", "a") as record:
+        record.write('"vendor/a, b",sha256=x,1\n')
+    return backend
+
+
 def in_the_name_of_the_suite(folder: Path, number: int, patch: pytest.MonkeyPatch) -> str:
     (folder / "reshape_conformance-9.dist-info").mkdir(exist_ok=True)
     (folder / "reshape_conformance-9.dist-info" / "RECORD").write_text("libmine.so,,\n")
@@ -260,6 +268,7 @@ ATTACKS = {
     "code that is no module": SubjectAttack(with_data("exec(open({0!r}).read())"), "data", "noted"),
     "a library inside a package of the suite": SubjectAttack(loads("site-packages/ml_dtypes/libmine.so"), "libmine.so"),
     "a package that is not as its RECORD says": SubjectAttack(in_a_package, "vendor-1.0 (2 files)", "noted"),
+    "a file of a package with a comma in its name": SubjectAttack(with_comma_in_a_package, "vendor-1.0 (3 files)"),
     "a library of a package with the name of the suite": SubjectAttack(in_the_name_of_the_suite, "libmine.so"),
     "a file behind a link that then leads elsewhere": SubjectAttack(behind_a_link, "data", "noted"),
     "a file that is opened to read and write": SubjectAttack(
