@@ -203,8 +203,8 @@ def _was_started(child: int, pid: int) -> bool:
 
 def _mappings_of(pid: int, beginning: str = "") -> Iterator[_Mapping]:
     """Read the mappings of a process; `beginning`: of their lines."""
-    for line in _read(_PROC / str(pid) / "maps").splitlines():
-        if line.startswith(beginning):
+    for line in _read(_PROC / str(pid) / "maps").split("\n"):  # a name may have other ends of lines
+        if line and line.startswith(beginning):
             yield _mapping_of(pid, line)
 
 
@@ -277,7 +277,7 @@ def _open_files(pid: int) -> Iterator[Path]:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(errors="surrogateescape")
+        return os.fsdecode(path.read_bytes())
     except OSError:  # the process has ended, or is not ours
         return ""
 

@@ -279,6 +279,9 @@ ATTACKS = {
     "a data file beside metadata": SubjectAttack(
         with_data("open({0!r}).read()", "mine.egg-info/data"), "data", "noted"),
     "a file with a name that is no text": SubjectAttack(loads("libmine\udcff\n.so"), "libmine\\udcff\\n.so"),
+    "a file with a name that is several lines": SubjectAttack(
+        loads("lib\r\x0cmine.so", "import ctypes; ctypes.CDLL(None).dlopen({0!r}.encode(), 2)"),
+        "lib\\x0d\\x0cmine.so"),
     "a file with a name like one deleted": SubjectAttack(loads("x.so (deleted)"), "x.so (deleted)"),
 }  # fmt: skip
 
@@ -380,7 +383,7 @@ def test_what_cannot_be_named_is_said(name: str, tmp_path: Path, monkeypatch: py
 
 @pytest.mark.parametrize("crashes", [False, True])
 def test_what_native_code_loaded_in_a_process_before_the_last(crashes: bool, tmp_path: Path) -> None:
-    path, once = library(tmp_path / "libmine.so", 1), tmp_path / "once"
+    path, once = library(tmp_path / "lib\x0cmine.so", 1), tmp_path / "once"
     load = f"import ctypes; ctypes.CDLL(None).dlopen({str(path)!r}.encode(), 2)"
     backend = adapter(tmp_path, f"import os\nif not os.path.exists({str(once)!r}): os.mkdir({str(once)!r}); {load}")
     with note_opened_files() as opened, use_backend(backend, "row", opened=opened) as started:
@@ -392,7 +395,7 @@ def test_what_native_code_loaded_in_a_process_before_the_last(crashes: bool, tmp
             os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
         remote.renew()
         found = read_subject_of(started, backend, opened)
-    assert ("libmine.so" in found.files, found.not_named) == (
+    assert ("lib\\x0cmine.so" in found.files, found.not_named) == (
         not crashes, ("what native code loaded in processes that ended",) * crashes
     )  # fmt: skip
 

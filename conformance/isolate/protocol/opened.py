@@ -71,7 +71,7 @@ class OpenedFiles(NamedTuple):
         """Keep what a process and its children have mapped; called before it is ended."""
         for process in with_children(pid):
             try:
-                lines = os.fsdecode(Path(f"/proc/{process}/maps").read_bytes()).splitlines()
+                lines = os.fsdecode(Path(f"/proc/{process}/maps").read_bytes()).split("\n")[:-1]
             except OSError:
                 lines = []
             self.maps_of_ended.update(line.partition(" ")[2] for line in lines)
