@@ -118,7 +118,7 @@ def _is_of_the_same_package(name: str, certified: Mapping[str, str], here: Subje
         return False
     package, digest = here.listed[name]
     same = package in here.files and here.files[package] == certified.get(package)
-    return same and certified.get(name, digest) == digest
+    return same and digest == certified.get(name, digest) == here.files.get(name, digest)
 
 
 def _write(

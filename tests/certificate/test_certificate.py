@@ -518,6 +518,7 @@ WITHOUT_MODULE = {PACKAGE: FILES[PACKAGE], LIBRARY: FILES[LIBRARY]}
         ]),
         (WITHOUT_MODULE, [
             ({**FILES, PACKAGE: OTHER}, (), f"{PACKAGE}: is another file here"),
+            ({**FILES, MODULE: OTHER}, (), f"{MODULE}: was used here, and is not in the certificate"),
             (FILES, (), ""),
         ]),
         ({**FILES, MODULE: OTHER}, [(WITHOUT_MODULE, (), f"{MODULE}: was not used here")]),
