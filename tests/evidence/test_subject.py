@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from conformance.adapter import CannotStart
 from conformance.evidence import subject
 from conformance.evidence.subject import Subject
 from conformance.isolate.backend import as_remote, note_opened_files, use_backend
@@ -379,6 +380,15 @@ def test_what_cannot_be_named_is_said(name: str, tmp_path: Path, monkeypatch: py
     make, says = LOST[name]
     found = subject_of(make(tmp_path, 1, monkeypatch))
     assert [each for each in found.not_named if each.startswith(says)], found.not_named
+
+
+def test_a_file_is_not_opened_if_that_cannot_be_noted(tmp_path: Path) -> None:
+    """Such as after chroot or setuid, or on a full disk."""
+    (tmp_path / "data").touch()
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))"
+    backend = adapter(tmp_path, f"{ADAPTER}\n{limit}; open({str(tmp_path / 'data')!r})")
+    with pytest.raises(CannotStart, match="the suite cannot note a file that is opened: "):
+        subject_of(backend)
 
 
 @pytest.mark.parametrize("crashes", [False, True])

@@ -191,9 +191,12 @@ class _Log:
     def write(self, how: _How, what: str, inode: str = "") -> None:
         entry = f"{how} {inode} {what}\0"
         if entry not in self._noted:
+            try:
+                with open(self._log, "ab") as file:  # not kept open: a backend may close what it does not know
+                    file.write(os.fsencode(entry))
+            except OSError as error:  # as after chroot: the backend cannot use what is not noted
+                raise RuntimeError(f"the suite cannot note a file that is opened: {error}") from None
             self._noted.add(entry)
-            with open(self._log, "ab", 0) as file:  # not kept open: a backend may close what it does not know
-                file.write(os.fsencode(entry))
 
 
 def _is_in_open_folder(path: Any) -> bool:
