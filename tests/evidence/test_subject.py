@@ -360,6 +360,14 @@ LOST = {
     "a file of a folder with a descriptor": (
         with_data("import os; os.open(os.path.basename({0!r}), 0, dir_fd=os.open(os.path.dirname({0!r}), 0))"),
         "a file data opened by a descriptor of a folder"),
+    "a file that is deleted and opened again": (
+        with_data("file = open({0!r}); import os; os.unlink({0!r}); open('/proc/self/fd/%d' % file.fileno())"),
+        "a file that no path leads to"),
+    "a file with a path that is too long": (
+        with_data("import os; name = 'd' * 250; os.chdir(os.path.dirname({0!r}))\n"
+                  "for _ in range(17): os.mkdir(name); os.chdir(name)\n"
+                  "open('data', 'w'); open('data')"),
+        "a file that no path leads to"),
     "what a subinterpreter reads": (
         with_data(
             "import sys; s = __import__('_interpreters' if sys.version_info > (3, 13) else '_xxsubinterpreters')\n"

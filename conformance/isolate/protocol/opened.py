@@ -102,7 +102,7 @@ def with_children(pid: int) -> Iterator[int]:
                 yield from with_children(int(child))
 
 
-def _inode_of(name: str) -> str:
+def _inode_of(name: Any) -> str:
     """Return device and number of a regular file; an empty text if none is there."""
     try:
         status = os.stat(name)
@@ -178,6 +178,8 @@ class _Log:
 
     def use(self, how: _How, path: Any) -> None:
         name = os.path.realpath(os.fsdecode(path))  # now: a link may lead elsewhere later
+        if how != "made" and _inode_of(name) != _inode_of(path) and not name.startswith("/memfd:"):
+            self.write("unseen", "a file that no path leads to")  # it is deleted, of another root, or at a long path
         if name.startswith(self._folder) and name != self._log:
             with contextlib.suppress(ValueError):
                 name = importlib.util.source_from_cache(name)
