@@ -45,7 +45,7 @@ for name in "bz2 ctypes dbm lzma readline sqlite3 ssl uuid zlib".split():
 print(open("/proc/self/maps").read())
 """
 """A program that loads what the standard library has of the system, and prints its own map."""
-_CODE = (".py", ".pyc", ".pth", ".so")
+_CODE = frozenset((".py", ".pyc", ".pth", ".so"))
 _OF_MACHINE = re.compile(
     r"/(proc/(?!\d+/root/)|sys/).*|/etc/ld\.so\.cache|/usr/lib\d*/([^/]+-linux-[^/]+/)?(locale|gconv)/.*"
 )
@@ -110,9 +110,12 @@ def read_subject(pid: int, backend: str, opened: OpenedFiles) -> Subject:
     started |= {Path(sys.executable).resolve() for path in read if path.name in _STARTS_PYTHON}
     started |= {(_PROC / str(process) / "exe").resolve() for process in processes if _was_started(process, pid)}
     names.lost |= {f"the files that {path.name} read" for path in started if os.access(path, os.X_OK)}
-    tested = {path for path, is_code in mapped.items() if not _is_left_out(path, is_code)}
     read |= {file for process in processes for file in _open_files(process)}
-    tested |= {path for path in read if not _is_left_out(path, path.suffix in _CODE)}
+    used = {**dict.fromkeys(read, False), **mapped}
+    tested = {
+        path for path, is_code in used.items()
+        if not _is_left_out(path, is_code or not _CODE.isdisjoint(path.suffixes))
+    }  # fmt: skip
     modules = defaultdict[_Package, set[str]](set)
     for path in {*tested, *started, *filter(Path.is_file, command)}:
         package = _package_of(path)

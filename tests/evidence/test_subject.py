@@ -145,6 +145,11 @@ def preloaded(folder: Path, number: int, _: pytest.MonkeyPatch) -> str:
     return f"cmd:env LD_PRELOAD={library(folder / 'libmine.so', number)} {sys.executable} {program(folder)}"
 
 
+def without_path(folder: Path, number: int, patch: pytest.MonkeyPatch) -> str:
+    patch.setenv("LD_LIBRARY_PATH", str(library(folder / "libmine.so.1", number).parent))
+    return adapter(folder, CLOSES.format("libmine.so.1"))
+
+
 def in_our_process_too(folder: Path, number: int, patch: pytest.MonkeyPatch) -> str:
     import ctypes
 
@@ -245,7 +250,7 @@ def in_a_folder_that_is_swapped(folder: Path, number: int, _: pytest.MonkeyPatch
     return adapter(folder, f"{code}\n{swap}\nimport core; {swap}")
 
 
-CLOSES = "import ctypes, _ctypes; _ctypes.dlclose(ctypes.CDLL({0!r})._handle)"
+CLOSES = "import ctypes, _ctypes; opened = ctypes.CDLL({0!r}); opened.ffi_call; _ctypes.dlclose(opened._handle)"
 OVERWRITES = (
     "import ctypes; ctypes.CDLL({0!r}); file = open({0!r}, 'r+b'); file.seek(0, 2); file.write(b'2'); file.close()"
 )
@@ -264,6 +269,7 @@ ATTACKS = {
         with_data("exec(open({0!r}).read())", "mine.pth"), "mine.pth", "noted"),
     "a library that our process has, too": SubjectAttack(in_our_process_too, "libmine.so"),
     "a library that is closed again": SubjectAttack(loads("libmine.so", CLOSES), "libmine.so", "noted"),
+    "a library without a path that is closed again": SubjectAttack(without_path, "libmine.so.1", "noted"),
     "a program that has ended": SubjectAttack(with_helper, "helper", "noted"),
     "a data file": SubjectAttack(with_data("open({0!r}).read()"), "data", "noted"),
     "code that is no module": SubjectAttack(with_data("exec(open({0!r}).read())"), "data", "noted"),
@@ -462,6 +468,12 @@ def test_the_files_of_a_process_of_somebody_else_are_missed(tmp_path: Path, monk
     monkeypatch.setattr(subject, "_mappings_of", read_own)
     found = subject_of(adapter(tmp_path, "import subprocess; subprocess.Popen(['sleep', '60'])"))
     assert "the files of sleep" in found.not_named
+
+
+def test_a_library_of_a_package_of_debian_that_is_closed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subject, "_is_packaged", lambda path: True)
+    backend = loads("libmine.so.1", CLOSES)(tmp_path, 1, monkeypatch)
+    assert "libmine.so.1" in subject_of(backend).files
 
 
 LOOK_ALIKES = ("/usr/lib/libm-mine.so", "/dev/data", "/usr/lib/mine/locale/data", "FOLDER/mine.pth",

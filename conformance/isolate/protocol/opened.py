@@ -127,6 +127,8 @@ def note() -> None:
                 log.open(*arguments)
             elif event == "ctypes.dlopen" and os.sep in arguments[0]:
                 log.use("read", arguments[0])
+            elif event == "ctypes.dlsym":
+                log.use_library(arguments[0]._name)
             elif event == "sqlite3.connect":
                 name = os.fsdecode(arguments[0])
                 log.use_or_make(
@@ -149,7 +151,7 @@ class _Log:
 
     def __init__(self, folder: str) -> None:
         self._folder, self._log = folder, os.path.join(folder, _LOG)
-        self._noted, self._read = set[str](), set[str]()
+        self._noted, self._read, self._libraries = set[str](), set[str](), set[str]()
 
     def open(self, path: Any, mode: str | None, flags: int) -> None:
         if mode is None and _is_in_open_folder(path):  # as os.open has it, which may be told of a folder
@@ -171,6 +173,13 @@ class _Log:
         self.use("asked" if asks else "started", found)
         for word in words[1:] if asks else words:
             self.use("read" if asks else "started", os.path.join(there, word))
+
+    def use_library(self, name: str | None) -> None:
+        """Note what is mapped when something in a library is first looked up: it may have no path, or load others."""
+        if name and name not in self._libraries:
+            self._libraries.add(name)
+            for path in set(re.findall(rb"/.*", Path("/proc/self/maps").read_bytes())):
+                self.use("read", path)
 
     def use_or_make(self, path: Any) -> None:
         self.use("read", path)
