@@ -110,7 +110,7 @@ def read_subject(pid: int, backend: str, opened: OpenedFiles) -> Subject:
     started |= {Path(sys.executable).resolve() for path in read if path.name in _STARTS_PYTHON}
     started |= {(_PROC / str(process) / "exe").resolve() for process in processes if _was_started(process, pid)}
     names.lost |= {f"the files that {path.name} read" for path in started if os.access(path, os.X_OK)}
-    read |= {file for process in processes for file in _open_files(process)}
+    read |= {file for process in processes for file in _open_files(process, names)}
     used = {**dict.fromkeys(read, False), **mapped}
     tested = {
         path for path, is_code in used.items()
@@ -160,6 +160,10 @@ class _NamedFiles:
             files[next(free for free in chain([name], others) if free not in files)] = digest
         return Subject(files, self.made, tuple(sorted(map(printable, self.lost))), self._listed)
 
+    def is_older(self, path: Path) -> bool:
+        """Ask whether a file has not changed since the run began."""
+        return path.stat().st_ctime < self._began
+
     def _digest(self, name: str, path: Path) -> str:
         """Return the SHA-256 of a file; nothing if it changed since the run began: the backend may have loaded both."""
         if path not in self._digests:
@@ -168,7 +172,7 @@ class _NamedFiles:
                 digest = sha256_of(path)
                 if path in self._made:
                     self.made = True
-                elif path.stat().st_ctime < self._began and path not in self._replaced:
+                elif self.is_older(path) and path not in self._replaced:
                     self._digests[path] = digest
                 else:
                     self.lost.add(f"{name} (changed during the run)")
@@ -226,10 +230,10 @@ def _find_mapped(mappings: Iterable[_Mapping], names: _NamedFiles) -> dict[Path,
         is_code = any("x" in part.rights for part in parts)
         if inode[1] == "0":
             names.made |= is_code and name not in ("[vdso]", "[vsyscall]")
-        elif not is_code and any("w" in part.rights and "s" in part.rights for part in parts):
-            continue  # what it writes
         elif path := _find_file(parts[0]):
-            files[path] = is_code
+            writes = not is_code and any("w" in part.rights and "s" in part.rights for part in parts)
+            if not writes or names.is_older(path):
+                files[path] = is_code
         elif is_code and any(map(_begins_library, parts)):
             names.lost.add(f"{os.path.basename(name)} (not at its path any more)")
         else:
@@ -268,14 +272,15 @@ def _begins_library(mapping: _Mapping) -> bool:
         return True
 
 
-def _open_files(pid: int) -> Iterator[Path]:
-    """Yield the files that a process has open for reading alone."""
+def _open_files(pid: int, names: _NamedFiles) -> Iterator[Path]:
+    """Yield the files that a process has open for reading, and has not changed if it may."""
     for link in _PROC.glob(f"{pid}/fd/*"):
         flags = re.search(r"flags:\s+(\d+)", _read(_PROC / str(pid) / "fdinfo" / link.name))
         with contextlib.suppress(OSError):
-            path = os.readlink(link)
-            if flags and not int(flags[1], 8) & os.O_ACCMODE and os.path.isfile(path) and os.path.samefile(link, path):
-                yield Path(path)
+            path, mode = Path(os.readlink(link)), int(flags[1], 8) & os.O_ACCMODE if flags else os.O_WRONLY
+            is_used = mode == os.O_RDONLY or (mode == os.O_RDWR and names.is_older(path))
+            if is_used and path.is_file() and path.samefile(link):
+                yield path
 
 
 def _read(path: Path) -> str:

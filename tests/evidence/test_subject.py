@@ -282,6 +282,11 @@ ATTACKS = {
         with_data("exec(open({0!r}, 'r+').read())"), "data", "noted"),
     "a file that is opened to append and read": SubjectAttack(
         with_data("file = open({0!r}, 'a+'); file.seek(0); exec(file.read())"), "data", "noted"),
+    "a file that native code may write": SubjectAttack(
+        with_data("import ctypes; ctypes.CDLL(None).open({0!r}.encode(), 2)"), "data"),
+    "a file that native code has mapped to write": SubjectAttack(
+        with_data("import ctypes; c = ctypes.CDLL(None); file = c.open({0!r}.encode(), 2)\n"
+                  "c.mmap(None, ctypes.c_size_t(1), 3, 1, file, ctypes.c_long(0)); c.close(file)"), "data"),
     "a file that a database has": SubjectAttack(with_database, "data.db", "noted"),
     "a data file beside metadata": SubjectAttack(
         with_data("open({0!r}).read()", "mine.egg-info/data"), "data", "noted"),
