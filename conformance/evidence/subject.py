@@ -60,7 +60,7 @@ _METADATA = re.compile(
 )
 """What installers write about a package."""
 _LOST_WITH_PROCESS = "what native code loaded in processes that ended"
-"""Said if a process ended by itself, as in a crash: the kernel removes its map of memory."""
+"""Said if a process ended by itself, as in a crash, or is no child any more: nothing shows its map of memory."""
 
 
 class PackageFile(NamedTuple):
@@ -93,14 +93,15 @@ def read_subject(pid: int, backend: str, opened: OpenedFiles) -> Subject:
     if not processes[pid]:
         return NO_SUBJECT
     notes = opened.noted()
-    read, made, started, asked, replaced = ({path.resolve() for path in paths} for paths in notes[:-1])
+    read, made, started, asked, replaced = ({path.resolve() for path in paths} for paths in notes[:5])
     names = _NamedFiles(opened.began, made, replaced)
     ended = (_mapping_of(0, f"0-0 {line}") for line in opened.maps_of_ended if line)  # no process has the pid 0
     mapped = _find_mapped(chain(*processes.values(), ended), names)
     hidden = [process for process, mappings in processes.items() if not mappings]
     commands = filter(None, (_read(_PROC / str(process) / "cmdline") for process in hidden))  # one that ended has none
     names.lost |= {f"the files of {os.path.basename(command.partition(chr(0))[0])}" for command in commands}
-    names.lost |= notes.unseen | ({_LOST_WITH_PROCESS} if "" in opened.maps_of_ended else set())
+    unknown = notes.forked - opened.seen - {str(process) for process in processes.keys() - hidden}
+    names.lost |= notes.unseen | ({_LOST_WITH_PROCESS} if unknown or "" in opened.maps_of_ended else set())
     started |= {path for path in asked if not _is_packaged(path)}
     command = [Path(word).resolve() for word in command_of(backend)]
     if len(command) > 1 or (command and command[0] not in mapped):

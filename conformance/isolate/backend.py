@@ -94,7 +94,7 @@ def note_opened_files() -> Iterator[OpenedFiles]:
         if os.environ.get(name):
             raise CannotStart(f"{name} is set, and its code would judge too; unset it, or set it for the backend alone")
     with temporary_folder() as folder:
-        yield OpenedFiles(folder, time.time(), set())
+        yield OpenedFiles(folder, time.time(), set(), set())
 
 
 @contextmanager

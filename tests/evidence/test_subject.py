@@ -306,7 +306,7 @@ def break_check(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         "_find_file": lambda mapping: Path(mapping.name) if os.path.isfile(mapping.name) else None,
     }
     if name == "noted":
-        none = NotedFiles({Path(__file__)}, set(), set(), set(), set(), set())
+        none = NotedFiles({Path(__file__)}, set(), set(), set(), set(), set(), set())
         monkeypatch.setattr(OpenedFiles, name, lambda self: none)
     else:
         monkeypatch.setattr(subject, name, nothing[name])
@@ -427,6 +427,14 @@ def test_what_native_code_loaded_in_a_process_before_the_last(crashes: bool, tmp
     assert ("lib\\x0cmine.so" in found.files, found.not_named) == (
         not crashes, ("what native code loaded in processes that ended",) * crashes
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("code", ["time.sleep(60)", "pass", "os.fork() or os.setsid() or time.sleep(60)"])
+def test_what_native_code_loaded_in_a_fork(code: str, tmp_path: Path) -> None:
+    """One that still runs, one that has ended, and one that left the family of the backend."""
+    backend = adapter(tmp_path, f"import os, time\nif not os.fork(): {code}; os._exit(0)\ntime.sleep(0.2)")
+    lost = subject_of(backend).not_named
+    assert lost == ("what native code loaded in processes that ended",) * (code != "time.sleep(60)")
 
 
 @pytest.mark.slow

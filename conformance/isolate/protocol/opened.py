@@ -30,7 +30,8 @@ _ASKS = re.compile(
 """Commands by which the standard library asks about the system. A compiler that compiles reads what it includes."""
 _SUBINTERPRETERS = ("_interp", "_xxinterp", "_xxsubinterp")
 """Beginnings of the modules that start other interpreters, in which nothing is noted."""
-_How = Literal["read", "made", "started", "asked", "unseen"]
+_PREFORK = "conformance.isolate.protocol.prefork"
+_How = Literal["read", "made", "started", "asked", "unseen", "forked"]
 
 
 class NotedFiles(NamedTuple):
@@ -47,6 +48,8 @@ class NotedFiles(NamedTuple):
     """Those of the others that were another file when they were used."""
     unseen: set[str]
     """What was used without a path, in words."""
+    forked: set[str]
+    """The pids of processes that the backend forked."""
 
 
 class OpenedFiles(NamedTuple):
@@ -60,6 +63,8 @@ class OpenedFiles(NamedTuple):
 
     An empty one is of a process that had ended by itself, with its map.
     """
+    seen: set[str]
+    """The pids of those with a map that was read."""
 
     @property
     def env(self) -> Mapping[str, str]:
@@ -75,7 +80,9 @@ class OpenedFiles(NamedTuple):
             except OSError:
                 lines = []
             self.maps_of_ended.update(line.partition(" ")[2] for line in lines)
-            if process == pid and not lines:
+            if lines:
+                self.seen.add(str(process))
+            elif process == pid:
                 self.maps_of_ended.add("")
 
     def noted(self) -> NotedFiles:
@@ -90,7 +97,7 @@ class OpenedFiles(NamedTuple):
             if inode and inode != _inode_of(name):
                 replaced.add(Path(name))
         read, made, started, asked = (set(map(Path, notes[how])) for how in ("read", "made", "started", "asked"))
-        return NotedFiles(read, made, started, asked, replaced, notes["unseen"])
+        return NotedFiles(read, made, started, asked, replaced, notes["unseen"], notes["forked"])
 
 
 def with_children(pid: int) -> Iterator[int]:
@@ -116,7 +123,7 @@ def _inode_of(name: Any) -> str:
 
 def note() -> None:
     """Note each file that this process has imported, and from here on opens or loads, if it is there, once."""
-    log = _Log(os.path.realpath(os.environ[_FOLDER]))
+    log, parent = _Log(os.path.realpath(os.environ[_FOLDER])), os.getpid()
     for path in [getattr(module, "__file__", None) for module in sys.modules.values()]:
         if path:
             log.use("read", path)
@@ -143,7 +150,12 @@ def note() -> None:
             elif event in _STARTS:
                 log.start(*(arguments if len(arguments) > 3 else arguments[:2]))
 
+    def note_fork() -> None:
+        if os.getppid() != parent or _PREFORK not in sys.modules:  # otherwise it is a copy that the suite made
+            log.write("forked", str(os.getpid()))
+
     sys.addaudithook(hook)
+    os.register_at_fork(after_in_child=note_fork)
 
 
 class _Log:
