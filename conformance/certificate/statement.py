@@ -238,7 +238,7 @@ def level_of(footer: Record, challenge: object, all_ran_again: bool = False) -> 
 
 def _describe_missing_names(footer: Record) -> Iterator[str]:
     """Say what was tested and has no digest."""
-    if not footer.get("subject"):
+    if not footer.get("subject") and not footer.get("not_named"):
         yield "No file of the library is named: this system, unlike Linux, does not say what a process has loaded."
     if lost := footer.get("not_named"):
         yield f"Used, and not named: {name_first(tuple(lost), 4)}. No audit raises this certificate to re-run."

@@ -163,10 +163,11 @@ def _show(evidence: Evidence, conclusion: Conclusion) -> None:
     backend, files = evidence.header["backend"], evidence.footer.get("subject", {})
     print_conclusion(f"{backend['name']} {backend['version']}", conclusion)
     say()
-    say(f"files under test: {len(files)}" + ("" if files else "; this system does not name them"))
+    lost = evidence.footer.get("not_named", ())
+    say(f"files under test: {len(files)}" + ("" if files or lost else "; this system does not name them"))
     for name, digest in files.items():
         say(f"  {digest[:16]}…  {name}")
-    for what in evidence.footer.get("not_named", ()):
+    for what in lost:
         say(f"  no digest          {what}")
     say()
     say(f"exit {conclusion.exit_code}: {conclusion.why}")

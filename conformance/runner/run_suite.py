@@ -168,12 +168,12 @@ def refuse_changed_adapter(backend: str, header: Mapping[str, Any]) -> None:
 
 
 def read_subject_of(adapter: Adapter, backend: str, opened: OpenedFiles) -> Subject:
-    """Name the files under test of a running backend; none if its process ended and does not start again."""
+    """Name the files under test of a running backend; say so if its process ended and does not start again."""
     try:
         remote = as_remote(adapter)
         return read_subject(remote.session().process.pid if remote else os.getpid(), backend, opened)
     except CannotStart:
-        return NO_SUBJECT
+        return NO_SUBJECT._replace(not_named=("all files of a backend that does not start again",))
 
 
 @dataclass(frozen=True)

@@ -437,6 +437,16 @@ def test_what_native_code_loaded_in_a_fork(code: str, tmp_path: Path) -> None:
     assert lost == ("what native code loaded in processes that ended",) * (code != "time.sleep(60)")
 
 
+def test_a_backend_that_does_not_start_again(tmp_path: Path) -> None:
+    backend = adapter(tmp_path, f"import os; os.mkdir({str(tmp_path / 'once')!r})")
+    with note_opened_files() as opened, use_backend(backend, "worker", opened=opened) as started:
+        remote = as_remote(started)
+        assert remote
+        remote.renew()
+        found = read_subject_of(started, backend, opened)
+    assert (found.files, found.not_named) == ({}, ("all files of a backend that does not start again",))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("makes_code", [False, True])
 def test_code_that_is_in_no_file_is_seen(tmp_path: Path, makes_code: bool) -> None:
