@@ -367,6 +367,9 @@ LOST = {
         lambda folder, number, patch: in_a_package(folder, number, patch)
         and adapter(folder, "import os, vendor; file = open(vendor.__path__[0] + '/libmine.so'); os.remove(file.name)"),
         "vendor/libmine.so (cannot be read)"),
+    "a file that is moved to where one was made": (
+        with_data("import os; open({0!r} + '2', 'w'); os.replace({0!r}, {0!r} + '2'); open({0!r} + '2')"),
+        "data2 (changed during the run)"),
     "a file of a folder that is swapped": (in_a_folder_that_is_swapped, "core.py (changed during the run)"),
     "a file of a folder with a descriptor": (
         with_data("import os; os.open(os.path.basename({0!r}), 0, dir_fd=os.open(os.path.dirname({0!r}), 0))"),
@@ -445,6 +448,12 @@ def test_a_backend_that_does_not_start_again(tmp_path: Path) -> None:
         remote.renew()
         found = read_subject_of(started, backend, opened)
     assert (found.files, found.not_named) == ({}, ("all files of a backend that does not start again",))
+
+
+def test_a_cache_that_is_made_under_another_name(tmp_path: Path) -> None:
+    code = "import os; open({0!r} + '.part', 'w'); os.replace({0!r} + '.part', {0!r}); open({0!r})"
+    found = subject_of(adapter(tmp_path, code.format(str(tmp_path / "cache"))))
+    assert (found.unnamed_code, found.not_named) == (True, ())
 
 
 @pytest.mark.slow

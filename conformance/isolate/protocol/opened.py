@@ -31,7 +31,7 @@ _ASKS = re.compile(
 _SUBINTERPRETERS = ("_interp", "_xxinterp", "_xxsubinterp")
 """Beginnings of the modules that start other interpreters, in which nothing is noted."""
 _PREFORK = "conformance.isolate.protocol.prefork"
-_How = Literal["read", "made", "started", "asked", "unseen", "forked"]
+_How = Literal["read", "made", "started", "asked", "unseen", "forked", "moved"]
 
 
 class NotedFiles(NamedTuple):
@@ -97,6 +97,7 @@ class OpenedFiles(NamedTuple):
             if inode and inode != _inode_of(name):
                 replaced.add(Path(name))
         read, made, started, asked = (set(map(Path, notes[how])) for how in ("read", "made", "started", "asked"))
+        made -= set(map(Path, notes["moved"]))
         return NotedFiles(read, made, started, asked, replaced, notes["unseen"], notes["forked"])
 
 
@@ -134,6 +135,8 @@ def note() -> None:
                 log.open(*arguments)
             elif event == "ctypes.dlopen" and os.sep in arguments[0]:
                 log.use("read", arguments[0])
+            elif event in ("os.rename", "os.link"):
+                log.move(*arguments[:2])
             elif event == "ctypes.dlsym":
                 log.use_library(arguments[0]._name)
             elif event == "sqlite3.connect":
@@ -185,6 +188,13 @@ class _Log:
         self.use("asked" if asks else "started", found)
         for word in words[1:] if asks else words:
             self.use("read" if asks else "started", os.path.join(there, word))
+
+    def move(self, source: Any, target: Any) -> None:
+        """Note that the target is made if the source was, and otherwise that it is not."""
+        if f"made  {os.path.realpath(os.fsdecode(source))}\0" in self._noted:
+            self.use("made", target)
+        else:
+            self.write("moved", os.path.realpath(os.fsdecode(target)))
 
     def use_library(self, name: str | None) -> None:
         """Note what is mapped when something in a library is first looked up: it may have no path, or load others."""
