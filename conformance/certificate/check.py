@@ -278,9 +278,8 @@ def refuse_uncommitted(commitment: RecordFile, header: Record, files: Mapping[st
 
 def _check_subject(evidence: Evidence, trust: Trust) -> None:
     if trust.subject and digest_of_file(trust.subject) not in evidence.footer.get("subject", {}).values():
-        raise InvalidEvidence(
-            f"{trust.subject}: is none of the files that were tested; its SHA-256 is not among theirs"
-        )
+        what = "its SHA-256 is not among theirs, and a package has one for all its files"
+        raise InvalidEvidence(f"{trust.subject}: is none of the files that were tested; {what}")
 
 
 def refuse_resumed(evidence: Evidence, what: object) -> None:

@@ -373,7 +373,7 @@ ATTACKS: dict[str, Attack] = {
         commit_to(key, value), f"what is tested differs from it in {key}", "_check_challenge")
        for key, value in COMMITTED.items()},
     "the library is another": Attack(
-        give_other_library, "is none of the files that were tested", "_check_subject"),
+        give_other_library, "is none of the files that were tested; .* a package has one for all", "_check_subject"),
     "the audit is of another statement": Attack(keep_audit, "is the audit of another statement", "_check_audit"),
     "the vendor signs the audit": Attack(sign_by_vendor(AUDIT), "is not the signature of", "_check_audit"),
     "the vendor is allowed everything and signs the audit": Attack(
