@@ -115,7 +115,8 @@ class _Checks:
 
     def special_zero(self) -> Check:
         """Check that special_zero is not lost in the adapter; or its library would get the blame."""
-        problem = _problem(*self.call(self.type, (2, 3), (0, 3), special_zero=True), (2, 3))
+        step, outcome = self.call(self.type, (2, 3), (0, 3), special_zero=True)
+        problem = _problem(step, outcome, (2, 3)) if outcome.dims != (2, 3) else None
         what = problem and f"[2, 3] by (0, 3) with special_zero: {problem}"
         if what and not self.claims.answers_special_zero:
             return Check("note", "special_zero", f"{what}; does the adapter pass it on? `run` blames the library")

@@ -96,8 +96,7 @@ def _stopped_answering(talk: ProgramConnection) -> str | None:
 
 
 def _lacks(key: str, reply: Mapping[str, Any]) -> str | None:
-    article = "an" if key == "error" else "a"
-    return None if key in reply else f"it replied {_format_reply(reply)}, where {article} {key} was due"
+    return None if key in reply else f"it replied {_format_reply(reply)}, where {key!r} was due"
 
 
 def _format_reply(reply: Mapping[str, Any]) -> str:

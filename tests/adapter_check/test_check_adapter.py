@@ -157,8 +157,9 @@ BROKEN = {
         "    def reshape(self, src, shape, special_zero):\n        return src.reshape(shape).ravel()\n",
         "answer: the answer's dims are [6], due are [3, 2]"),
     "changes src": (
+        "    right = reshape\n"
         "    def reshape(self, src, shape, special_zero):\n"
-        "        out = src.reshape(shape).copy(); src[...] = 0; return out\n",
+        "        out = self.right(src, shape, special_zero); src[...] = 0; return out\n",
         "src changed: hand the library a copy",
     ),
     "remembers": (
@@ -212,6 +213,7 @@ def test_a_broken_adapter_is_named(what: str, tmp_path: Path, cli: Cli) -> None:
 
 FOLLOWING = {
     "a wrong answer is no state": ("bytes swapped", "mend state"),
+    "a changed src is no lost special_zero": ("changes src", "note special_zero"),
     "an error is no count of 32 bits": ("rejections not named", "note volume"),
 }
 
