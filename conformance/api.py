@@ -21,7 +21,7 @@ import numpy as np
 from .adapter import is_importing
 from .cli.arguments import Stop, load_spec_of, pick
 from .cli.commands import parser_of
-from .cli.facts import meaning_facts
+from .cli.facts import describe_call_meaning
 from .cli.run import RunFolder, conclude, request_of, write_reports
 from .cli.run_summary import data_of
 from .cli.typed_values import read_entries, read_named_lengths, read_src_lengths
@@ -78,9 +78,11 @@ def meaning(
     with _value_errors():
         lengths: tuple[Any, ...] = read_src_lengths("src", _text("src", src))
         entries: tuple[Any, ...] = read_named_lengths("shape", _text("shape", shape))
-        call = Call(lengths, entries, _flag("special_zero", special_zero))
-        spec, compiled = _contracts()
-        facts = {name: meaning_facts(spec, name, call, compiled[name]) for name in _documents(spec, document)}
+        call = Call(lengths, entries, _read_flag("special_zero", special_zero))
+        spec, compiled = _load_contracts()
+        facts = {
+            name: describe_call_meaning(spec, name, call, compiled[name]) for name in _choose_documents(spec, document)
+        }
     return {
         name: CallMeaning(
             each["kind"],
@@ -117,7 +119,7 @@ def check(
     is the exception. The result has a verdict for each document: `pass`, or `observed` if the call is unspecified.
     The element type of `src` makes no call illegal here.
     """
-    given = _array(src)
+    given = _read_array(src)
     with _value_errors():
         if (type_ := name_of(given.dtype)) not in WIDTH:
             raise Stop(f"src is an array of {given.dtype}, which is no element type; known: {', '.join(WIDTH)}")
@@ -131,9 +133,9 @@ def check(
             raise Stop(f"the answer is {answer!r:.60}, by which bugs speak too; {how}")
         if isinstance(answer, ARRAYS) and (error := find_big_endian_error(answer.dtype)):
             raise Stop(f"the answer is {error}")
-        spec, compiled = _contracts()
-        call = Call(given.shape, read_entries("shape", _text("shape", shape)), _flag("special_zero", special_zero))
-        documents = _documents(spec, document)
+        spec, compiled = _load_contracts()
+        call = Call(given.shape, read_entries("shape", _text("shape", shape)), _read_flag("special_zero", special_zero))
+        documents = _choose_documents(spec, document)
     if answer is None:
         raise WrongAnswer(format_call(*call[:3]), dict.fromkeys(documents, "the answer is None; is a return missing?"))
     if isinstance(answer, MemoryError | Rejected):
@@ -141,7 +143,7 @@ def check(
     elif isinstance(answer, BaseException):
         outcome = Outcome("rejected", stage="run", message=read_message(as_text(answer)))
     else:
-        array = _array(answer)
+        array = _read_array(answer)
         outcome = Outcome("tensor", name_of(array.dtype), array.shape, array.tobytes())
     expected = ExpectedAnswer(TensorSpec(type_, given.shape), given.tobytes())
     judged = {name: judge(outcome, compiled[name].meaning(*call), expected, ()) for name in documents}
@@ -238,7 +240,7 @@ def run(  # noqa: PLR0913 - each is an option of the command
         several = [] if value is None else [value] if _is_single(value) else value
         words += [f"--{name}={each}" for each in several]
     with _value_errors(), _ONE_RUN, ExitStack() as locks:
-        words += ["--quick"] * _flag("quick", quick)
+        words += ["--quick"] * _read_flag("quick", quick)
         if is_importing():  # the run would import the file again, which would begin a run, and so on
             raise Stop(
                 "the adapter's file calls conformance.run while it is imported; call it below "
@@ -275,12 +277,12 @@ def _value_errors() -> Iterator[None]:
 
 
 @cache
-def _contracts() -> tuple[Spec, Mapping[str, Contract]]:
+def _load_contracts() -> tuple[Spec, Mapping[str, Contract]]:
     spec = load_spec_of(None)
     return spec, contracts(spec)
 
 
-def _documents(spec: Spec, document: str | None) -> list[str]:
+def _choose_documents(spec: Spec, document: str | None) -> list[str]:
     return list(spec.documents) if document is None else [pick("document", str(document), spec.documents)]
 
 
@@ -301,13 +303,13 @@ def _text(name: str, lengths: Any) -> str:
     return ",".join(map(str, entries))
 
 
-def _flag(name: str, value: object) -> bool:
+def _read_flag(name: str, value: object) -> bool:
     if isinstance(value, str) or str(value) not in ("True", "False", "1", "0"):  # no text, which the command reads
         raise Stop(f"{name} {str(value)[:60]!r} is neither true nor false; write {name}=True")
     return str(value) in ("True", "1")
 
 
-def _array(value: Any) -> np.ndarray[Any, np.dtype[Any]]:
+def _read_array(value: Any) -> np.ndarray[Any, np.dtype[Any]]:
     """Return an array with the elements of a value, in little-endian byte order."""
     if np.ma.is_masked(value):
         raise ValueError("an array has masked elements, which say nothing of its bits; give its data")

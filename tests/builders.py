@@ -19,10 +19,10 @@ from conformance import report
 from conformance.adapter import FunctionAdapter, resolve_claims
 from conformance.cli.main import main
 from conformance.evidence.folder import find_published_results
-from conformance.evidence.results import Evidence, OtherFormat, Target, header_of, read, seal_of, unfinished_path
+from conformance.evidence.results import Evidence, OtherFormat, Target, header_of, name_unfinished, read, seal_of
 from conformance.evidence.writer import Writer
 from conformance.load.cases import load_cases, load_suite
-from conformance.load.folders import spec_folder
+from conformance.load.folders import find_spec_folder
 from conformance.load.spec import load_spec
 from conformance.meaning.contract import contracts
 from conformance.model import Array, Malformed, Problem, Result, Suite
@@ -130,7 +130,7 @@ def copy_bundled_spec(path: Path) -> Path:
     """A copy of the bundled specification."""
     folder = path / "spec"
     folder.mkdir()
-    for file in spec_folder().glob("*.yaml"):
+    for file in find_spec_folder().glob("*.yaml"):
         shutil.copy(file, folder)
     return folder
 
@@ -503,7 +503,7 @@ def sign_lines(lines: Sequence[bytes]) -> bytes:
 def cut_results(path: Path, lines: Iterable[bytes]) -> None:
     """Leave a results file as an interruption leaves it, with these lines."""
     path.unlink()
-    unfinished_path(path).write_bytes(b"".join(lines))
+    name_unfinished(path).write_bytes(b"".join(lines))
 
 
 def interrupt(*_: object, **__: object) -> NoReturn:

@@ -23,7 +23,7 @@ from conformance.isolate.protocol.opened import OpenedFiles
 from conformance.load import cases as load_cases
 from conformance.load import schema as load_schema
 from conformance.load import spec as load_spec
-from conformance.load.folders import find_folders, layers, spec_folder
+from conformance.load.folders import find_folders, find_spec_folder, layers
 from conformance.model import Malformed, Spec, Suite
 from conformance.plan import rows as plan_rows
 from conformance.plan.rows import Plan, Row
@@ -94,22 +94,22 @@ def _contents(folder: Path, bundled: Path) -> Any:
 
 
 def _key_of_spec(folder: Path | None = None) -> Any:
-    return _contents(folder or spec_folder(), spec_folder())
+    return _contents(folder or find_spec_folder(), find_spec_folder())
 
 
 def _key_of_suite(spec: Spec, folder: Path | None) -> Any:
-    bundled = load_cases.cases_folder()  # type: ignore[attr-defined]  # tests replace this name
+    bundled = load_cases.find_cases_folder()  # type: ignore[attr-defined]  # tests replace this name
     try:
         found = find_folders(folder)
         files = _contents(found.cases, bundled)
-        return files and (id(spec), layers(found.spec, spec_folder())[0] == spec_folder(), files,
+        return files and (id(spec), layers(found.spec, find_spec_folder())[0] == find_spec_folder(), files,
                           tuple(load_cases.read_lock(bundled)))  # fmt: skip
     except (OSError, Malformed):
         return None
 
 
 def _key_of_bundled() -> Any:
-    return tuple((path, path.read_bytes()) for path in load_schema._bundled_files())
+    return tuple((path, path.read_bytes()) for path in load_schema._find_bundled_files())
 
 
 def _identify(suite: Suite) -> tuple[Any, ...]:

@@ -10,12 +10,12 @@ from conformance.isolate.backend import Isolation
 from conformance.isolate.process.launch import ProcessLimits
 from conformance.plan.rows import Plan
 from conformance.runner import planted_backends
-from conformance.verdict.planted import planted_in
+from conformance.verdict.planted import list_planted
 
 
 def run_all(plan: Plan, isolation: Isolation, limits: ProcessLimits, few: bool = False) -> dict[str, int]:
     """Say that each planted backend has failed once."""
-    return dict.fromkeys((each.name for each in planted_in(isolation)), 1)
+    return dict.fromkeys((each.name for each in list_planted(isolation)), 1)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from conformance.draw.calls import DrawnCall
 from conformance.draw.combinations import COMBINATIONS_FILE, Combination, read_combinations
 from conformance.draw.factors import CombinationCodes, Design, Factors, Meetings, find_factors
 from conformance.load.cases import load_suite
-from conformance.load.folders import cases_folder
+from conformance.load.folders import find_cases_folder
 from conformance.meaning.contract import Contract, contracts, group_documents
 from conformance.meaning.domain import Lengths
 from conformance.selfcheck.meetings import find_common_kind, list_calls_of_cases
@@ -304,7 +304,7 @@ class Builder:
 
 def main() -> int:
     suite = load_suite()
-    factors, path = Factors(suite.spec), cases_folder() / COMBINATIONS_FILE
+    factors, path = Factors(suite.spec), find_cases_folder() / COMBINATIONS_FILE
     there = list(read_combinations(factors)) if path.exists() else []
     known = (*(each.call for each in there), *list_calls_of_cases(suite))
     calls = draw_calls(random.Random("calls"), contracts(suite.spec), known, PAIRS)

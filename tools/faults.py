@@ -26,7 +26,7 @@ from conformance.plan.rows import Plan, Row
 from conformance.system.exit_codes import USAGE, CommandError
 from conformance.system.terminal import say
 from conformance.system.text import format_call
-from conformance.verdict.cause import faults_of_step, find_faults
+from conformance.verdict.cause import find_faults, find_faults_of_step
 
 _MAX_NAMED = 5
 _MAX_PASSING_PER_FAILING = 8
@@ -94,7 +94,7 @@ def _reaching_passes(known: KnownFaults, row: Row, result: Result) -> set[KnownF
     """Return the faults that some step of a row may meet in a document in which the row passes."""
     documents = [document for document, verdict in result.verdicts.items() if verdict == PASS]
     steps = range(len(row.case.steps))
-    return {fault for document in documents for at in steps for fault in faults_of_step(known, row, at, document)}
+    return {fault for document in documents for at in steps for fault in find_faults_of_step(known, row, at, document)}
 
 
 def _sort_calls(evidence: Evidence, plan: Plan) -> tuple[dict[PlainCall, str], set[PlainCall]]:

@@ -20,7 +20,7 @@ from conformance.draw.combinations import read_combinations
 from conformance.draw.factors import Factors, find_factors
 from conformance.draw.rows import FIRST_SEQUENCE, SEQUENCE_EVERY, count_drawn_rows
 from conformance.load.cases import load_suite
-from conformance.load.folders import cases_folder
+from conformance.load.folders import find_cases_folder
 from conformance.meaning.contract import contracts
 from conformance.model import Graph, Suite
 from conformance.plan.quick import QUICK_FILE
@@ -192,7 +192,7 @@ def main() -> int:
     listed = ",\n  ".join(map(json.dumps, names))
     facts = {"drawn": few, "pairs": {"met": met, "of": total}, "unnoticed": unnoticed}
     parts = [f'"rows": [\n  {listed}\n ]', *(f'"{name}": {json.dumps(fact)}' for name, fact in facts.items())]
-    (cases_folder() / QUICK_FILE).write_text("{\n " + ",\n ".join(parts) + "\n}\n", encoding="ascii")
+    (find_cases_folder() / QUICK_FILE).write_text("{\n " + ",\n ".join(parts) + "\n}\n", encoding="ascii")
     return 0
 
 

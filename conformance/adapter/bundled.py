@@ -9,7 +9,7 @@ from functools import cache
 from typing import NamedTuple
 
 from .. import __version__
-from ..system.files import adapters_folder
+from ..system.files import find_adapters_folder
 
 
 class Bundled(NamedTuple):
@@ -49,7 +49,7 @@ class Bundled(NamedTuple):
     @property
     def about(self) -> str:
         """The first line of the class's docstring."""
-        path = adapters_folder() / f"{self.module}.py"
+        path = find_adapters_folder() / f"{self.module}.py"
         tree = ast.parse(path.read_text(encoding="utf-8")) if path.is_file() else ast.Module([], [])
         for node in tree.body:
             if isinstance(node, ast.ClassDef) and node.name == self.class_name:
@@ -58,11 +58,11 @@ class Bundled(NamedTuple):
 
 
 @cache
-def bundled_backends() -> dict[str, Bundled]:
+def read_bundled_backends() -> dict[str, Bundled]:
     import yaml  # only for names of bundled backends
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    entries = yaml.load((adapters_folder() / "bundled.yaml").read_text(encoding="utf-8"), loader)
+    entries = yaml.load((find_adapters_folder() / "bundled.yaml").read_text(encoding="utf-8"), loader)
     backends = {}
     for name, entry in entries.items():
         module, _, class_name = entry["class"].partition(":")
@@ -73,7 +73,7 @@ def bundled_backends() -> dict[str, Bundled]:
 
 
 @cache
-def registered_backends() -> dict[str, str]:
+def find_registered_backends() -> dict[str, str]:
     """Return the backends that installed packages register by an entry point, by name, each as `module:Class`.
 
     A bundled backend keeps its name. An entry point may name extras after the class.
@@ -81,9 +81,11 @@ def registered_backends() -> dict[str, str]:
     from importlib import metadata  # slow to import, and only needed here
 
     found = metadata.entry_points(group="reshape_conformance.backends")
-    values = {each.name: each.value.partition("[")[0].strip() for each in found if each.name not in bundled_backends()}
+    values = {
+        each.name: each.value.partition("[")[0].strip() for each in found if each.name not in read_bundled_backends()
+    }
     return {name: value if ":" in value else f"{value}:" for name, value in values.items()}
 
 
-def backend_names() -> list[str]:
-    return sorted({*bundled_backends(), *registered_backends()})
+def list_backend_names() -> list[str]:
+    return sorted({*read_bundled_backends(), *find_registered_backends()})

@@ -117,11 +117,11 @@ def _find_problems_of_claims(claims: Any) -> Iterator[str]:
 
 
 def describe_no_facet(name: str) -> str:
-    hint = suggest(_nearest_facets(name), f"there are {', '.join(FAMILIES)}")
+    hint = suggest(_find_nearest_facets(name), f"there are {', '.join(FAMILIES)}")
     return f"{quote(name)}, which is no facet; {hint}"
 
 
-def _nearest_facets(facet: str) -> list[str]:
+def _find_nearest_facets(facet: str) -> list[str]:
     family, _, member = facet.partition(":")
     if family == "layout" and member in LAYOUTS:
         return [f"layout:{name}" for name in families_of(member)]

@@ -20,7 +20,7 @@ def digest_of_adapter(backend: str) -> str | None:
     If there are several files, it is that of the lines that `sha256sum` prints for them. Those of a program are its own
     and each that its command line names.
     """
-    files = _files_of_adapter(backend)
+    files = _list_files_of_adapter(backend)
     digests = [sha256_of(file) for file in files]
     if len(files) < 2:
         return next(iter(digests), None)
@@ -29,7 +29,7 @@ def digest_of_adapter(backend: str) -> str | None:
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
-def _files_of_adapter(backend: str) -> list[Path]:
+def _list_files_of_adapter(backend: str) -> list[Path]:
     path = file_of(backend)
     if path is None or not path.is_file():
         return []
@@ -54,7 +54,7 @@ def _with_imports(path: Path, own: bool) -> list[Path]:
 
 def _imports_of(path: Path, beside: Path | None) -> Iterator[Path]:
     """Yield the files that a module may import from its folder or one above, and from `beside` by their names alone."""
-    for level, name in _imported_names(path.read_bytes()):
+    for level, name in _find_imported_names(path.read_bytes()):
         for folder in path.parents[level - 1 : level] if level else filter(None, [beside]):
             first, *deeper = name.split(".")
             for module in accumulate(deeper, Path.joinpath, initial=folder / first):
@@ -62,14 +62,14 @@ def _imports_of(path: Path, beside: Path | None) -> Iterator[Path]:
 
 
 @lru_cache(256)  # a run asks for the digests of several planted backends, which share most files
-def _imported_names(source: bytes) -> tuple[tuple[int, str], ...]:
+def _find_imported_names(source: bytes) -> tuple[tuple[int, str], ...]:
     """Return each name that is imported, with the level of a relative import, or 0."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):  # it cannot be imported either
         return ()
     names: list[tuple[int, str]] = []
-    for node in _statements(tree):
+    for node in _list_statements(tree):
         if isinstance(node, ast.Import):
             names += [(0, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):  # of a package it may name modules
@@ -78,9 +78,9 @@ def _imported_names(source: bytes) -> tuple[tuple[int, str], ...]:
     return tuple(names)
 
 
-def _statements(node: ast.AST) -> Iterator[ast.AST]:
+def _list_statements(node: ast.AST) -> Iterator[ast.AST]:
     """Yield every statement below a node; expressions, which hold no import, are not entered."""
     for field in ("body", "orelse", "finalbody", "handlers", "cases"):
         for child in getattr(node, field, ()):
             yield child
-            yield from _statements(child)
+            yield from _list_statements(child)

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..model import Adapter
 from ..system.text import as_text, describe_unknown
-from .bundled import Bundled, backend_names, bundled_backends, registered_backends
+from .bundled import Bundled, find_registered_backends, list_backend_names, read_bundled_backends
 from .claims import CannotStart, check_members
 
 _ON_DEVICE = re.compile(r"(?!cmd:)(?P<backend>.+:\w+|[\w.-]+)@(?P<device>[A-Za-z0-9_:]+)")
@@ -28,7 +28,7 @@ def load_adapter(backend: str) -> Adapter:
     """
     name, device = name_and_device(backend)
     try:
-        adapter_class = _class(name)
+        adapter_class = _load_class(name)
         if device is None:
             return check_members(adapter_class(), backend)
         if not inspect.signature(adapter_class).parameters:
@@ -37,7 +37,7 @@ def load_adapter(backend: str) -> Adapter:
     except CannotStart:
         raise
     except ImportError as error:
-        bundled = bundled_backends().get(name)
+        bundled = read_bundled_backends().get(name)
         own = error.name and name.partition(":")[0].startswith(error.name)  # its own module, not one that it needs
         remedy = "it is not on Python's path; install it, or name its file" if own else "install what it needs"
         if "relative import" in str(error):
@@ -53,7 +53,7 @@ def load_adapter(backend: str) -> Adapter:
 
 def import_adapter(backend: str) -> None:
     """Import what `load_adapter` imports, without making an adapter."""
-    _class(name_and_device(backend)[0])
+    _load_class(name_and_device(backend)[0])
 
 
 _importing: list[str] = []
@@ -66,7 +66,7 @@ def is_importing() -> bool:
 
 def find_bundled(backend: str) -> Bundled | None:
     """Return the bundled backend that a person named, on whatever device; None if it is another."""
-    return bundled_backends().get(name_and_device(backend)[0])
+    return read_bundled_backends().get(name_and_device(backend)[0])
 
 
 def name_and_device(backend: str) -> tuple[str, str | None]:
@@ -100,9 +100,9 @@ def file_of(backend: str) -> Path | None:
     if backend.startswith("cmd:"):
         return next(map(Path, command_of(backend)), None)
     name, _ = name_and_device(backend)
-    module = _class_path(name).rpartition(":")[0]
-    if not module and name in bundled_backends():
-        module = f"conformance.adapters.{bundled_backends()[name].module}"
+    module = _find_class_path(name).rpartition(":")[0]
+    if not module and name in read_bundled_backends():
+        module = f"conformance.adapters.{read_bundled_backends()[name].module}"
     if module == "planted":
         module = "conformance.adapters.planted"
     if module.endswith(".py"):
@@ -114,23 +114,23 @@ def file_of(backend: str) -> Path | None:
     return Path(spec.origin) if spec is not None and spec.origin else None
 
 
-def _class_path(name: str) -> str:
+def _find_class_path(name: str) -> str:
     """Return `module:Class` for a name that an installed package registers; other names as they are."""
-    return name if ":" in name or name in bundled_backends() else registered_backends().get(name, name)
+    return name if ":" in name or name in read_bundled_backends() else find_registered_backends().get(name, name)
 
 
-def _class(backend: str) -> Any:
-    module, separator, name = _class_path(backend).rpartition(":")
+def _load_class(backend: str) -> Any:
+    module, separator, name = _find_class_path(backend).rpartition(":")
     if module == "planted":
-        return _planted_class(name)
+        return _load_planted_class(name)
     if not separator:
-        if backend not in bundled_backends():
-            raise CannotStart(_unknown(backend))
-        bundled = bundled_backends()[backend]
+        if backend not in read_bundled_backends():
+            raise CannotStart(_describe_unknown(backend))
+        bundled = read_bundled_backends()[backend]
         module, name = f"conformance.adapters.{bundled.module}", bundled.class_name
-    if separator and not module.endswith(".py") and _beside(module):
+    if separator and not module.endswith(".py") and _find_beside(module):
         what = f"the module {module!r} is not on Python's path, but there is a file"
-        raise CannotStart(f"{backend}: {what}; write {_beside(module)}:{name}")
+        raise CannotStart(f"{backend}: {what}; write {_find_beside(module)}:{name}")
     if not module or (module.startswith(".") and not module.endswith(".py")):
         raise CannotStart(f"{backend}: names no module and no file; write package.module:Class or path/file.py:Class")
     _importing.append(backend)
@@ -165,14 +165,14 @@ def is_own(backend: str) -> bool:
     return backend == REFERENCE or backend.startswith("planted:")
 
 
-def _beside(module: str) -> str:
+def _find_beside(module: str) -> str:
     """Return the file of that name, such as ./mine.py, if there is no such module; else an empty text."""
     parts = module.split(".")
     path = Path(*parts).with_suffix(".py") if all(map(str.isidentifier, parts)) else Path()
     return f"./{path}" if path.is_file() and not importlib.util.find_spec(parts[0]) else ""
 
 
-def _planted_class(name: str) -> Any:
+def _load_planted_class(name: str) -> Any:
     """Return the class of a planted backend by name: `zero-flag-ignored` of `planted:zero-flag-ignored`."""
     planted = importlib.import_module("conformance.adapters.planted").PLANTED
     if name not in planted:
@@ -180,13 +180,13 @@ def _planted_class(name: str) -> Any:
     return planted[name]
 
 
-def _unknown(backend: str) -> str:
-    if Path(backend).suffix == ".py" or _beside(backend):
-        return f"unknown backend {backend!r}; name the file and the class: {_beside(backend) or backend}:Class"
+def _describe_unknown(backend: str) -> str:
+    if Path(backend).suffix == ".py" or _find_beside(backend):
+        return f"unknown backend {backend!r}; name the file and the class: {_find_beside(backend) or backend}:Class"
     if Path(backend).is_file():
         path = backend if os.path.dirname(backend) else f"./{backend}"
         return f"unknown backend {backend!r}; if it is a program, write cmd:{path}"
-    unknown = describe_unknown("backend", backend, backend_names(), "conformance list backends")
+    unknown = describe_unknown("backend", backend, list_backend_names(), "conformance list backends")
     return f"{unknown}{',' * (unknown[-1] != '?')} or give package.module:Class, path/to/file.py:Class or cmd:PROGRAM"
 
 
@@ -218,7 +218,7 @@ _importer = [0]
 """The pid of the process that imported them."""
 
 
-def path_of_workers() -> list[str]:
+def build_worker_path() -> list[str]:
     """Return Python's path for another process: without the folder of an adapter in this one, which may be another."""
     return [folder for folder in sys.path if folder and folder not in _added]
 

@@ -52,16 +52,16 @@ def check_adapter(
     """Make every check; CannotStart if the backend does not start."""
     with use_backend(backend, isolation, limits) as adapter:
         checks = _Checks(adapter, plan, backend)
-        yield from checks.description()
+        yield from checks.check_self_description()
         step, outcome = checks.call(checks.type, (2, 3), (3, 2))
         sound = f"{checks.type}[2, 3] → [3, 2] comes back as a tensor"
-        yield Check.of("answer", sound, _problem(step, outcome, (3, 2)))
+        yield Check.of("answer", sound, _find_problem(step, outcome, (3, 2)))
         if outcome.kind == "tensor":  # the other checks would report the same fault
-            yield checks.special_zero()
-            yield from checks.rejection()
+            yield checks.check_special_zero()
+            yield from checks.check_rejection()
             sound = "a call means the same after others, after a rejection, and beside another program"
-            yield Check.of("state", sound, checks.state())
-            yield from checks.round_trips()
+            yield Check.of("state", sound, checks.check_state())
+            yield from checks.check_round_trips()
             yield from check_claims(adapter, checks.claims, plan)
         else:
             yield Check("note", "answer", "nothing further is called before that is mended")
@@ -102,7 +102,7 @@ class _Checks:
 
     # ── the checks ──
 
-    def description(self) -> Iterator[Check]:
+    def check_self_description(self) -> Iterator[Check]:
         name, version, _ = self.adapter.identity
         problem = f"{name} has no version; give the library's own, so that results say what was tested"
         yield Check.of("identity", f"{name} {version}", None if version.strip() else problem)
@@ -113,17 +113,17 @@ class _Checks:
             wrong = f"no type is claimed that a document lists; claim at least one of {', '.join(sorted(listed))}"
         yield Check.of("claims", f"{operations}; does not claim {not_claimed}", wrong)
 
-    def special_zero(self) -> Check:
+    def check_special_zero(self) -> Check:
         """Check that special_zero is not lost in the adapter; or its library would get the blame."""
         step, outcome = self.call(self.type, (2, 3), (0, 3), special_zero=True)
-        problem = _problem(step, outcome, (2, 3)) if outcome.dims != (2, 3) else None
+        problem = _find_problem(step, outcome, (2, 3)) if outcome.dims != (2, 3) else None
         what = problem and f"[2, 3] by (0, 3) with special_zero: {problem}"
         if what and not self.claims.answers_special_zero:
             return Check("note", "special_zero", f"{what}; does the adapter pass it on? `run` blames the library")
         sound = f"special_zero copies: {self.type}[2, 3] by (0, 3) → [2, 3]"
         return Check.of("special_zero", sound, what and f"{what}; copy lengths, or drop answers_special_zero")
 
-    def rejection(self) -> Iterator[Check]:
+    def check_rejection(self) -> Iterator[Check]:
         """Check that calls which every document forbids come back as Rejected."""
         shapes: dict[str, list[list[int]]] = {"rejected": [], "tensor": [], "ended": []}
         for shape in _ILLEGAL:
@@ -150,9 +150,9 @@ class _Checks:
         )
         yield Check.of("rejection", sound, None if shapes["rejected"] else problem)
         if isinstance(self.adapter, Isolated):  # a process with limited memory
-            yield self.volume()
+            yield self.check_volume()
 
-    def volume(self) -> Check:
+    def check_volume(self) -> Check:
         """Check that neither counts of elements nor entries are kept in 32 bits, by the library or by the adapter."""
         for shape in _WRAPS:
             _, outcome = self.call(self.type, (2, 3), shape)
@@ -166,11 +166,11 @@ class _Checks:
                 )  # fmt: skip
         return Check("ok", "volume", "a volume that is equal only in 32 bits is rejected")
 
-    def state(self) -> str | None:
+    def check_state(self) -> str | None:
         """Check that a call gives the same after other calls, after a rejection, and beside another program."""
         step, first = self.call(self.type, (2, 3), (3, 2))
-        wrong = _problem(*self.call(self.type, (2, 3), (3, 2), start=50), (3, 2))
-        if wrong and not _problem(step, first, (3, 2)):
+        wrong = _find_problem(*self.call(self.type, (2, 3), (3, 2), start=50), (3, 2))
+        if wrong and not _find_problem(step, first, (3, 2)):
             return f"the same call with other elements: {wrong}; keep nothing between calls"
         self.call(self.type, (4, 5), (20,), start=99)
         self.call(self.type, (2, 3), (7,))
@@ -190,7 +190,7 @@ class _Checks:
             return "an answer changed when a later call was made; return a copy of it"
         return None
 
-    def round_trips(self) -> Iterator[Check]:
+    def check_round_trips(self) -> Iterator[Check]:
         """Check that every bit pattern of every claimed type and layout comes back unchanged."""
         for type_ in sorted(filter(self.claims.has_type, {*self.spec.types} & {"f32", "f16", "bf16"})):
             claimed = (
@@ -199,7 +199,7 @@ class _Checks:
                 if not any(self.claims.excludes(f"layout:{family}") for family in families_of(layout))
             )
             problems = (
-                f"{type_}, {layout}: {wrong}" for layout in claimed if (wrong := self.round_trip(type_, layout))
+                f"{type_}, {layout}: {wrong}" for layout in claimed if (wrong := self.check_round_trip(type_, layout))
             )
             count = "every bit pattern" if WIDTH[type_] == 2 else f"{len(_SPECIAL[type_].split())} special bit patterns"
             check = Check.of("round trip", f"{type_}: {count} in every layout that is claimed", next(problems, None))
@@ -208,10 +208,10 @@ class _Checks:
                 check = check._replace(word="note", text=f"{check.text}; the library's own doing, {how}")
             yield check
 
-    def round_trip(self, type_: str, layout: Layout) -> str | None:
+    def check_round_trip(self, type_: str, layout: Layout) -> str | None:
         dims, bits = ((128, 512), "all") if WIDTH[type_] == 2 else ((4, 6), _SPECIAL[type_])
         step, outcome = self.call(type_, dims, dims, layout, None if layout == "broadcast" else bits)  # of equal rows
-        return _problem(step, outcome, dims)
+        return _find_problem(step, outcome, dims)
 
 
 _HOW_TO_REJECT = (
@@ -220,7 +220,7 @@ _HOW_TO_REJECT = (
 )
 
 
-def _problem(step: RowStep, outcome: Outcome, dims: tuple[int, ...]) -> str | None:
+def _find_problem(step: RowStep, outcome: Outcome, dims: tuple[int, ...]) -> str | None:
     """Describe what is wrong with an answer that should be src's elements as `dims`."""
     if outcome.kind != "tensor":
         return f"a legal call came back as {outcome.kind}: {outcome.message}"

@@ -29,17 +29,17 @@ def check_claims(adapter: Adapter, claims: Claims, plan: Plan) -> Iterator[Check
     for facet, row in _with_rank(plan.rows, claims):
         outcome = call_first(row, adapter)
         if not claims.excludes(facet) and outcome.kind in ("unsupported", "error"):
-            unsupported.append(_named_facet(row, outcome) or facet)
+            unsupported.append(_find_named_facet(row, outcome) or facet)
             yield _advise(unsupported[0], outcome)
             break  # whoever leaves it out leaves out every higher rank
-    for facet, row in sorted(_witnesses(plan.rows, claims).items()):
+    for facet, row in sorted(_find_witnesses(plan.rows, claims).items()):
         if any(covers(name, facet) for name in unsupported):
             continue
         outcome = call_first(row, adapter)
         if claims.excludes(facet):
             works += [facet] * (outcome.kind == "tensor")
         elif outcome.kind in ("unsupported", "error"):
-            name = _named_facet(row, outcome) or facet
+            name = _find_named_facet(row, outcome) or facet
             if name not in unsupported:
                 unsupported.append(name)
                 yield _advise(name, outcome)
@@ -56,7 +56,7 @@ def check_claims(adapter: Adapter, claims: Claims, plan: Plan) -> Iterator[Check
         yield Check("ok", "claims", "nothing that is claimed is unsupported")
 
 
-def _named_facet(row: Row, outcome: Outcome) -> str | None:
+def _find_named_facet(row: Row, outcome: Outcome) -> str | None:
     """Return the facet of the call that the adapter named as unsupported, if it named one."""
     name = outcome.message or ""
     return name if outcome.kind == "unsupported" and any(covers(name, facet) for facet in row.facets) else None
@@ -75,7 +75,7 @@ def is_plain(row: Row) -> bool:
 
 def _with_rank(rows: Iterable[Row], claims: Claims) -> list[tuple[str, Row]]:
     """Return a row for each rank of src, the lowest first, with as few other facets as there are."""
-    ordinary = _ordinary_facets(claims)
+    ordinary = _list_ordinary_facets(claims)
     by_facet: dict[str, Row] = {}
     for row in rows:
         facet = f"rank:{len(row.case.steps[0].src)}"
@@ -88,15 +88,15 @@ def _with_rank(rows: Iterable[Row], claims: Claims) -> list[tuple[str, Row]]:
     return sorted(by_facet.items(), key=lambda pair: len(pair[1].case.steps[0].src))
 
 
-def _ordinary_facets(claims: Claims) -> frozenset[str]:
+def _list_ordinary_facets(claims: Claims) -> frozenset[str]:
     """Return the facets that nearly every adapter supports, as far as they are claimed."""
     ordinary = frozenset(["type:f32", "shape-type:s64", "runtime-shape", *(f"rank:{rank}" for rank in range(1, 13))])
     return ordinary - claims.find_unclaimed(ordinary)
 
 
-def _witnesses(rows: Iterable[Row], claims: Claims) -> dict[str, Row]:
+def _find_witnesses(rows: Iterable[Row], claims: Claims) -> dict[str, Row]:
     """Return, for each facet, a legal row that has no other facet beyond the ordinary ones that are claimed."""
-    ordinary = _ordinary_facets(claims)
+    ordinary = _list_ordinary_facets(claims)
     by_facet: dict[str, Row] = {}
     for row in rows:
         if row.operation not in claims.operations or row.case.large:

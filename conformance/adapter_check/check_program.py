@@ -56,17 +56,17 @@ def check_program(command_line: str, plan: Plan, limits: ProcessLimits = DEFAULT
         yield Check.of("protocol", name, f"does not hold: {name}; {wrong}" if wrong else None)
 
 
-def _unknown_key(talk: ProgramConnection) -> str | None:
+def _check_unknown_key(talk: ProgramConnection) -> str | None:
     wrong = _lacks("result", talk.ask({"do": "describe", "extra": {"nested": [1, 2.5, "é\n", True, None]}}))
     return wrong and f"{wrong}: keys it does not know are to be ignored"
 
 
 def _close_unknown(talk: ProgramConnection) -> str | None:
     talk.ask({"do": "close", "program": 77})
-    return _stopped_answering(talk)
+    return _describe_silence(talk)
 
 
-def _two_concurrent(talk: ProgramConnection) -> str | None:
+def _check_two_concurrent(talk: ProgramConnection) -> str | None:
     first, second = talk.process.new_id(), talk.process.new_id()
     lines = [messages.encode_line({"id": number, "do": "describe"}) for number in (first, second)]
     talk.process.send([b"".join(lines)], "describe")
@@ -75,7 +75,7 @@ def _two_concurrent(talk: ProgramConnection) -> str | None:
     return None
 
 
-def _in_pieces(talk: ProgramConnection) -> str | None:
+def _check_pieces(talk: ProgramConnection) -> str | None:
     _, claims = messages.parse_description(talk.ask({"do": "describe"}).get("result", {}))
     rows = sorted(talk.plan.rows, key=lambda row: (not claims.has_operation(row.operation), len(row.facets)))
     step = next(row for row in rows if is_plain(row)).steps[0]
@@ -90,7 +90,7 @@ def _in_pieces(talk: ProgramConnection) -> str | None:
     return wrong and f"run in pieces: {wrong}"
 
 
-def _stopped_answering(talk: ProgramConnection) -> str | None:
+def _describe_silence(talk: ProgramConnection) -> str | None:
     reply = talk.ask({"do": "describe"})
     return None if "result" in reply else f"afterwards describe came to {_format_reply(reply)}"
 
@@ -105,20 +105,20 @@ def _format_reply(reply: Mapping[str, Any]) -> str:
 
 def _asks(request: Mapping[str, Any], payload: bytes = b"") -> Callable[[ProgramConnection], str | None]:
     """Return a check that a request is rejected, and the next one answered."""
-    return lambda talk: _lacks("error", talk.ask(request, payload)) or _stopped_answering(talk)
+    return lambda talk: _lacks("error", talk.ask(request, payload)) or _describe_silence(talk)
 
 
 _OTHER_VERSION = "another version of the protocol is rejected"
 _FAULTS: Mapping[str, Callable[[ProgramConnection], str | None]] = {
     _OTHER_VERSION: lambda talk: _lacks("error", talk.ask({**_HELLO, "protocol": "reshape-conformance/0"})),
     "an unknown request is rejected, and the next one answered": _asks({"do": "sing", "song": ["la", {"la": None}]}),
-    "keys that it does not know are ignored": _unknown_key,
+    "keys that it does not know are ignored": _check_unknown_key,
     "a run of an unknown program is rejected, its payload read": _asks(
         {"do": "run", "program": 77, "may_overwrite": False, "tensors": [_TENSOR]}, bytes(8)
     ),
     "a close of an unknown program is survived": _close_unknown,
-    "two requests that come at once get two replies": _two_concurrent,
-    "a request that comes in pieces is put together": _in_pieces,
+    "two requests that come at once get two replies": _check_two_concurrent,
+    "a request that comes in pieces is put together": _check_pieces,
     "stop ends it": lambda talk: talk.process.stop(),
     "it ends where we hang up without a word": lambda talk: talk.process.close_input(),
 }

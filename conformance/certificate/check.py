@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import report
 from ..evidence.folder import RESULTS
-from ..evidence.journal import refuse_unreadable, suite_record
+from ..evidence.journal import make_suite_record, refuse_unreadable
 from ..evidence.results import Evidence, InvalidEvidence
 from ..plan.rows import Plan, parse_drawn_id
 from ..report.verify import FolderContent, OtherSuite, read_folder, verify_content, why_not
@@ -122,7 +122,7 @@ def check_certificate(folder: Path, plan: Plan, trust: Trust, audited: bool = Tr
     _check_challenge(folder, own, evidence, signer, trust)
     _check_subject(evidence, trust)
     issuer, rows = _check_audit(audit, statement, evidence, signer, trust) if audit else (None, 0)
-    level = level_of(evidence.footer, own["challenge"], issuer is not None and rows >= called_rows(evidence))
+    level = level_of(evidence.footer, own["challenge"], issuer is not None and rows >= count_called(evidence))
     if audited and pages:
         run = report.finish(plan, evidence, conclusion)
         _check_pages(folder, dict(render_pages(statement, audit, run, content.path.name)))
@@ -185,7 +185,7 @@ def _check_evidence(
 
 def _refuse_other_suite(path: Path, said: Record, plan: Plan) -> None:
     """Refuse a version, or digests of documents, that are not the suite's: its own digest covers no version."""
-    due = suite_record(plan.suite.spec, plan.suite.digest)
+    due = make_suite_record(plan.suite.spec, plan.suite.digest)
     for key in ("version", "documents"):
         if said[key] != due[key]:
             raise InvalidEvidence(f"{path}: the {key} of the suite there and here differ; verify it with that suite")
@@ -289,7 +289,7 @@ def refuse_resumed(evidence: Evidence, what: object) -> None:
         raise InvalidEvidence(f"{what}: {rows} of an earlier run; only a whole run can be audited")
 
 
-def called_rows(evidence: Evidence) -> int:
+def count_called(evidence: Evidence) -> int:
     """Return the number of rows that were called; an audit of all of them is a re-run.
 
     Evidence holds the drawn rows that failed, and counts all.
@@ -309,7 +309,7 @@ def _check_audit(
     if own["statement"] != statement.sha256:
         raise InvalidEvidence(f"{audit.path}: is the audit of another statement")
     refuse_resumed(evidence, audit.path)
-    due = audit_of(statement, evidence, own["rows"], called_rows(evidence), own["issuer"])
+    due = audit_of(statement, evidence, own["rows"], count_called(evidence), own["issuer"])
     _refuse_difference(audit, due, "predicate.timeCreated", "the statement")
     if time_of(audit.predicate["timeCreated"]) > (trust.at or datetime.now(timezone.utc)) + _ONE_DAY:
         return None, 0

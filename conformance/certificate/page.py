@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
-from ..evidence.command import suite_words
+from ..evidence.command import list_suite_options
 from ..evidence.folder import CERTIFICATE, PUBLISHED, name_of_folder
 from ..model.verdicts import SEVERITIES, Label
 from ..report.badge import MAX_DOCUMENTS_NAMED, describe_run, draw_badge
@@ -86,7 +86,7 @@ def describe_people(statement: RecordFile, audit: RecordFile | None) -> str:
 
 
 def verify_command(folder: str, header: Record, trust: Sequence[str]) -> str:
-    return shlex.join(["conformance", "verify", folder, "--certificate", *trust, *suite_words(header)])
+    return shlex.join(["conformance", "verify", folder, "--certificate", *trust, *list_suite_options(header)])
 
 
 def render_pages(

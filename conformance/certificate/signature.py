@@ -89,10 +89,10 @@ def _fingerprint_of(words: Sequence[str]) -> str | None:
             return None
         strings.append(rest[4:end])
         rest = rest[end:]
-    return _fingerprint(key) if len(strings) > 1 and strings[0] == words[0].encode() else None
+    return _find_fingerprint(key) if len(strings) > 1 and strings[0] == words[0].encode() else None
 
 
-def _fingerprint(key: bytes) -> str:
+def _find_fingerprint(key: bytes) -> str:
     return "SHA256:" + base64.b64encode(hashlib.sha256(key).digest()).decode().rstrip("=")
 
 
@@ -102,7 +102,7 @@ _SMALL_ORDER = (
     *(f"{first}{'ff' * 30}7f" for first in ("ec", "ed", "ee")),
 )  # fmt: skip
 _WEAK_KEYS = frozenset(
-    _fingerprint(b"\0\0\0\x0bssh-ed25519\0\0\0\x20" + point[:-1] + bytes([point[-1] | sign]))
+    _find_fingerprint(b"\0\0\0\x0bssh-ed25519\0\0\0\x20" + point[:-1] + bytes([point[-1] | sign]))
     for point in map(bytes.fromhex, _SMALL_ORDER)
     for sign in (0, 0x80)
 )

@@ -156,7 +156,7 @@ def time_of(text: str) -> datetime:
     return time if time.tzinfo else time.replace(tzinfo=timezone.utc)
 
 
-def in_days(days: int, since: datetime | None = None) -> str:
+def add_days(days: int, since: datetime | None = None) -> str:
     """Return the time so many days later, in UTC as in-toto wants it."""
     time = (since or datetime.now(timezone.utc)) + timedelta(days=days)
     return time.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -179,7 +179,7 @@ def commitment_of(header: Record, files: Mapping[str, str]) -> dict[str, Any]:
 def challenge_of(nonce: str, commitment: RecordFile, days: int) -> dict[str, Any]:
     return {
         "challenge": "reshape-conformance-1", "nonce": nonce, "commitment": commitment.sha256,
-        "issued": in_days(0), "expires": in_days(days),
+        "issued": add_days(0), "expires": add_days(days),
     }  # fmt: skip
 
 
@@ -205,17 +205,17 @@ def statement_of(
         configuration["adapter"] = header["backend"]["digest"]
     return {
         "_type": _STATEMENT_TYPE,
-        "subject": _subjects(evidence.footer.get("subject", {}), header["backend"]["digest"] or results),
+        "subject": _name_subjects(evidence.footer.get("subject", {}), header["backend"]["digest"] or results),
         "predicateType": _TEST_RESULT,
         "predicate": {
             "result": _FAILED if bad else _WARNED if any_waived else _PASSED,
-            "configuration": _files(configuration),
+            "configuration": _list_files(configuration),
             "passedTests": tests[_PASSED], "warnedTests": tests[_WARNED], "failedTests": tests[_FAILED],
             EXTENSION: {
                 "level": level_of(evidence.footer, challenge), "backend": _backend_of(header),
                 "tester": header.get("tester"),
                 "operations": list(evidence.claims.operations), "notClaimed": list(evidence.claims.not_claimed),
-                "started": header["started"], "validUntil": in_days(days, started),
+                "started": header["started"], "validUntil": add_days(days, started),
                 "version": header["suite"]["version"],
                 "environment": f"{header['environment']['system']} {header['environment']['machine']}, "
                 f"{header['environment']['processor']}",
@@ -260,14 +260,14 @@ def _shorten(sentences: Sequence[str]) -> list[str]:
 
 def audit_of(statement: RecordFile, evidence: Evidence, rows: int, called: int, issuer: str | None) -> dict[str, Any]:
     """Make an audit: the issuer called so many rows again, on the files of a statement, and no result differed."""
-    own = statement.own
+    own, suite = statement.own, _list_files({"suite": evidence.header["suite"]["digest"]})
     return {
         "_type": _STATEMENT_TYPE,
         "subject": statement.record["subject"],
         "predicateType": _SUMMARY,
         "predicate": {
-            "verifier": {"id": f"{EXTENSION}/audit", "policies": _files({"suite": evidence.header["suite"]["digest"]})},
-            "timeCreated": in_days(0),
+            "verifier": {"id": f"{EXTENSION}/audit", "policies": suite},
+            "timeCreated": add_days(0),
             "properties": [f"RESHAPE_CONFORMS_{name}" for name in statement.predicate["passedTests"]],
             EXTENSION: {
                 "level": level_of(evidence.footer, own["challenge"], rows >= called), "issuer": issuer,
@@ -283,14 +283,14 @@ def _backend_of(header: Record) -> dict[str, Any]:
     return {"name": backend["name"], "version": backend["version"], "digest": backend["digest"]}
 
 
-def _subjects(files: Mapping[str, str], adapter: str) -> list[dict[str, Any]]:
+def _name_subjects(files: Mapping[str, str], adapter: str) -> list[dict[str, Any]]:
     """Name the files under test, or one digest for many; if there are none, name the adapter."""
     if not files:
-        return _files({"adapter": adapter})
+        return _list_files({"adapter": adapter})
     if len(files) <= _MAX_SUBJECTS:
-        return _files(files)
-    return _files({f"{len(files)} files, as the footer of results.jsonl lists them": digest_of_subject(files)})
+        return _list_files(files)
+    return _list_files({f"{len(files)} files, as the footer of results.jsonl lists them": digest_of_subject(files)})
 
 
-def _files(digests: Mapping[str, str]) -> list[dict[str, Any]]:
+def _list_files(digests: Mapping[str, str]) -> list[dict[str, Any]]:
     return [{"name": name[:200], "digest": {"sha256": digest}} for name, digest in digests.items()]

@@ -83,7 +83,7 @@ def refuse_unknown(what: str, names: Iterable[str] | None, known: Collection[str
             raise Stop(describe_unknown(what, name, sorted(known), see))
 
 
-def suite_option(suite: Path | None, option: str = "--suite ") -> str:
+def write_suite_option(suite: Path | None, option: str = "--suite ") -> str:
     """Return the option with the folder of a suite, after a space, for commands that people paste; "" for ours."""
     return "" if suite is None else f" {option}{shlex.quote(str(suite))}"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..adapter import digest_of_adapter
-from ..certificate.check import Certificate, Trust, called_rows, check_certificate, refuse_resumed, refuse_same_key
+from ..certificate.check import Certificate, Trust, check_certificate, count_called, refuse_resumed, refuse_same_key
 from ..certificate.page import render_pages, verify_command
 from ..certificate.signature import ISSUER, sign, signature_of, try_key
 from ..certificate.statement import AUDIT, AUDIT_FORM, audit_of, level_of, read_record, write_record
@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
         raise InvalidEvidence(
             f"{args.backend}: is another adapter than the one in the certificate, which has the SHA-256 {due}"
         )
-    rows = args.rows or called_rows(certificate.evidence)
+    rows = args.rows or count_called(certificate.evidence)
     repetition = repeat(certificate.evidence, plan, args.backend, rows)
     _refuse_other_files(certificate.evidence.footer, repetition.subject)
     kept = _find_stronger_audit(folder, certificate, repetition.rows, key is not None)
@@ -125,7 +125,7 @@ def _write(
     folder: Path, plan: Plan, certificate: Certificate, repetition: Repetition, issuer: str | None, key: Path | None
 ) -> None:
     """Write the audit, and page and badge again."""
-    called, statement = called_rows(certificate.evidence), certificate.statement
+    called, statement = count_called(certificate.evidence), certificate.statement
     signature_of(folder / AUDIT).unlink(missing_ok=True)
     audit = write_record(folder / AUDIT, audit_of(statement, certificate.evidence, repetition.rows, called, issuer))
     if key is not None:
@@ -143,7 +143,7 @@ def _show(
         for difference in repetition.differences[:_MAX_DIFFERENCES_SHOWN]:
             say(f"  {difference}")
         return
-    called = called_rows(certificate.evidence)
+    called = count_called(certificate.evidence)
     level = level_of(certificate.evidence.footer, certificate.statement.own["challenge"], repetition.rows >= called)
     why = "some rows were not called" if repetition.rows < called else "some of what ran has no name"
     whole = f"is now at level {level}" if level == "re-run" else f"stays at level {level}, because {why}"

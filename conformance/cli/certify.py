@@ -17,7 +17,7 @@ from ..certificate.check import refuse_uncommitted, why_not_now
 from ..certificate.page import BADGE, PAGE, render_pages, verify_command
 from ..certificate.signature import TESTER, sign, signature_of, try_key
 from ..draw.nonce import plan_under_nonce
-from ..evidence.command import suite_words
+from ..evidence.command import list_suite_options
 from ..evidence.folder import RESULTS, clear
 from ..evidence.results import Evidence, InvalidEvidence
 from ..plan.rows import Plan
@@ -97,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
     _show(evidence, conclusion)
     if args.commit:
         say(f"commitment: {relative(out / records.COMMITMENT)}; send it to the issuer, who answers with a challenge")
-        words = [args.backend, "--challenge", "FILE", "--out", str(relative(out)), *suite_words(evidence.header)]
+        words = [args.backend, "--challenge", "FILE", "--out", str(relative(out)), *list_suite_options(evidence.header)]
         say(verbatim(f"next: conformance certify {shlex.join(words)}"))
         return conclusion.exit_code
     suite, level = evidence.header["suite"], records.level_of(evidence.footer, args.challenge)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ..adapter import load_adapter
 from ..load.cases import load_suite, with_cases
 from ..load.faults import load_faults
-from ..load.folders import cases_folder, digest_of_folders, find_folders, spec_folder
+from ..load.folders import digest_of_folders, find_cases_folder, find_folders, find_spec_folder
 from ..load.schema import check_bundled_files
 from ..load.spec import load_spec
 from ..load.strict_yaml import raise_problems
@@ -24,7 +24,7 @@ from ..selfcheck.documents import Coverage, DocumentCoverage, verify_documents
 from ..selfcheck.meetings import DesignCount, check_meetings, count_meetings
 from ..selfcheck.same_rows import lock_suite
 from ..system.terminal import count_noun, paint, say, table, verbatim
-from .arguments import Stop, check_folder, emit, load_spec_of, locate, suite_option
+from .arguments import Stop, check_folder, emit, load_spec_of, locate, write_suite_option
 from .mutants import try_mutants
 from .parser import Parser
 from .prove import try_proof
@@ -65,9 +65,9 @@ def run(args: argparse.Namespace) -> int:
     results = _check(args.suite, sources, args.lock)
     results = results._replace(problems=[locate(problem, args.suite) for problem in sorted(results.problems)])
     if args.json:
-        emit(_data(results))
+        emit(_collect_data(results))
     else:
-        _show(results, suite_option(args.suite))
+        _show(results, write_suite_option(args.suite))
     return 1 if results.problems else 0
 
 
@@ -87,7 +87,7 @@ class _CheckResults(NamedTuple):
 def _check(suite: Path | None, sources: Path | None, lock: bool) -> _CheckResults:
     folders = find_folders(suite)
     try:
-        raise_problems(check_bundled_files() if {spec_folder(), cases_folder()} & {*folders} else [])
+        raise_problems(check_bundled_files() if {find_spec_folder(), find_cases_folder()} & {*folders} else [])
         spec = load_spec(folders.spec)
         compile_rules(spec.rules.values())  # every expression, where `contracts` would stop at one document's
         contracts(spec)
@@ -105,14 +105,16 @@ def _check_cases(spec: Spec, folder: Path | None, lock: bool) -> _CheckResults:
     path = find_folders(folder).cases
     try:
         suite = with_cases(spec, folder)
-        raise_problems([problem for name in suite.cases for problem in _reading_problems(suite, name)])
+        raise_problems([problem for name in suite.cases for problem in _find_reading_problems(suite, name)])
         plan = plan_of(suite)
         own = check_cases.choose_part_to_check(plan)
     except Malformed as malformed:
         return _CheckResults(spec, 0, (), None, list(malformed.problems))
     problems = list(check_cases.find_problems(suite, path, plan))
     problems += check_cases.check_reference(own, load_adapter("reference"))
-    is_bundled = spec.digest == digest_of_folders([spec_folder()])  # other operations and types meet as they are run
+    is_bundled = spec.digest == digest_of_folders(
+        [find_spec_folder()]
+    )  # other operations and types meet as they are run
     meetings = count_meetings(suite) if is_bundled and own is plan else ()
     problems += check_meetings(meetings)
     if lock and set(problems) <= set(check_cases.lock_problems(suite, path)):  # a locked id is never unlocked
@@ -125,7 +127,7 @@ def _check_cases(spec: Spec, folder: Path | None, lock: bool) -> _CheckResults:
     return _CheckResults(spec, len(suite.cases), meetings, None, problems, 0 if own is plan else len(suite.added))
 
 
-def _reading_problems(suite: Suite, case: str) -> tuple[Problem, ...]:
+def _find_reading_problems(suite: Suite, case: str) -> tuple[Problem, ...]:
     """Return the problems of a case; a bundled one is read when it is first asked for."""
     try:
         suite.cases[case]
@@ -134,7 +136,7 @@ def _reading_problems(suite: Suite, case: str) -> tuple[Problem, ...]:
     return ()
 
 
-def _data(results: _CheckResults) -> dict[str, Any]:
+def _collect_data(results: _CheckResults) -> dict[str, Any]:
     coverage = results.coverage
     counts = ("statements", "by_rule", "by_finding", "by_prose", "uncovered")
     return {

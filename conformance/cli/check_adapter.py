@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from ..adapter_check.check_adapter import check_adapter
 from ..adapter_check.check_claims import Check, is_plain
 from ..adapter_check.check_program import check_program
-from ..isolate.backend import isolation_of, limits_for
+from ..isolate.backend import choose_limits, isolation_of
 from ..plan.rows import Plan
 from ..run.quiet_backend import quiet_backend
 from ..system.terminal import count_noun, paint, say, verbatim, wrap
@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     if not any(map(is_plain, plan.rows)):
         raise Stop(f"{args.suite} has no case with one call that is legal in every document; add one")
     checks: list[Check] = []
-    for check in _run_quietly(_all(args, plan)):
+    for check in _run_quietly(_check_all(args, plan)):
         checks.append(check)
         if not args.json:
             _show(check)
@@ -65,8 +65,8 @@ def _run_quietly(running: Iterator[Check]) -> Iterator[Check]:
         yield check
 
 
-def _all(args: argparse.Namespace, plan: Plan) -> Iterator[Check]:
-    limits = limits_for(args.backend, args.timeout)
+def _check_all(args: argparse.Namespace, plan: Plan) -> Iterator[Check]:
+    limits = choose_limits(args.backend, args.timeout)
     yield from check_adapter(args.backend, isolation_of(args.backend, args.isolation), plan, limits)
     if args.backend.startswith("cmd:"):
         yield from check_program(args.backend.removeprefix("cmd:"), plan, limits)

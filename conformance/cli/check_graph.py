@@ -96,7 +96,7 @@ def run(args: argparse.Namespace) -> int:
     code = _exit_code(files)
     why = _EXITS[code]
     if args.json:
-        emit({"exit_code": code, "files": [_data(file) for file in files]})
+        emit({"exit_code": code, "files": [_collect_data(file) for file in files]})
     else:
         _show(spec, files)
     written = write_cases([node for file in files for node in file.nodes], judge)
@@ -111,7 +111,7 @@ def run(args: argparse.Namespace) -> int:
         code, why = _run_backend(backend, args.suite, documents if args.document else (), written, code)
         ran = f"These calls were made on {backend}." if written.number else ran
     if page is not None:
-        sections = (_section(file, judge) for file in files)
+        sections = (_describe_file(file, judge) for file in files)
         replace_text(page, render_graphs(sections, spec.digest, _summarise(files), ran, f"exit {code}: {why}"))
         say(f"page: {page}", stream)  # with --json, what is no JSON goes to the standard error
     if not args.json and (backend is None or not written.number):
@@ -119,7 +119,7 @@ def run(args: argparse.Namespace) -> int:
     return code
 
 
-def _section(file: CheckedFile, judge: NodeJudge) -> dict[str, Any]:
+def _describe_file(file: CheckedFile, judge: NodeJudge) -> dict[str, Any]:
     entries = [make_entry(node, describe_call(node.variants), judge) for node in file.nodes]
     return {"name": str(file.path), "entries": entries, "why_unreadable": file.why_unreadable}
 
@@ -255,16 +255,16 @@ def _read_range(entry: str, text: str) -> range:
     return range(first, min(last, first + _MAX_TRIALS) + 1)
 
 
-def _data(file: CheckedFile) -> dict[str, Any]:
+def _collect_data(file: CheckedFile) -> dict[str, Any]:
     return {
         "file": str(file.path),
         "unreadable": file.why_unreadable or None,
         "inputs": file.inputs,
-        "nodes": list(map(_data_of_node, file.nodes)),
+        "nodes": list(map(_collect_data_of_node, file.nodes)),
     }
 
 
-def _data_of_node(node: CheckedNode) -> dict[str, Any]:
+def _collect_data_of_node(node: CheckedNode) -> dict[str, Any]:
     return {
         "name": node.first.name,
         "place": node.first.place,
@@ -300,7 +300,7 @@ def _show(spec: Spec, files: Sequence[CheckedFile]) -> None:
         dims = {name: "[…]" if each is None else format_dims(each) for name, each in file.inputs.items()}
         inputs = name_first([f"{shorten(name)}{each}" for name, each in dims.items()], _MAX_INPUTS_NAMED) or "none"
         say(f"{paint('bold', str(file.path))}: {number}; inputs: {inputs}")
-        say(table([row for node in file.nodes for row in _rows(node)]))
+        say(table([row for node in file.nodes for row in _make_rows(node)]))
         for rule, documents in (item for node in file.nodes for item in node.rules.items()):
             standings.setdefault(rule, {}).update({name: standing(spec.rules[rule], name) for name in documents})
     print_rules(spec, standings)
@@ -317,7 +317,7 @@ _EXITS = {
 }
 
 
-def _rows(node: CheckedNode) -> list[tuple[str, ...]]:
+def _make_rows(node: CheckedNode) -> list[tuple[str, ...]]:
     """Return a row for a node, or one for each group of documents if they differ."""
     first = node.first
     where = ("", first.place, shorten(first.name, 48) or "(no name)", describe_call(node.variants))

@@ -66,9 +66,9 @@ def load_command(name: str) -> Any:
     return import_module(f".{'listing' if name == 'list' else name.replace('-', '_')}", __package__)
 
 
-def top_parser() -> Parser:
+def make_top_parser() -> Parser:
     top = Parser(prog="conformance")
-    top.format_help = lambda: fold_lines(help_text())  # type: ignore[method-assign]
+    top.format_help = lambda: fold_lines(write_help())  # type: ignore[method-assign]
     top.add_argument("--version", action=_Version, nargs=0)
     return top
 
@@ -84,7 +84,7 @@ def parser_of(command: str) -> Parser:
     return parser
 
 
-def help_text() -> str:
+def write_help() -> str:
     lines = [OPENING]
     for purpose, commands in GROUPS.items():
         lines += [purpose, *(f"  {name:<15} {summary}" for name, summary in commands.items()), ""]
@@ -95,7 +95,7 @@ class _Version(argparse.Action):
     """Prints the version, and the digest of the bundled specification and cases."""
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
-        from ..load.folders import cases_folder, digest_of_folders, spec_folder
+        from ..load.folders import digest_of_folders, find_cases_folder, find_spec_folder
 
-        say(f"conformance {__version__}, suite {digest_of_folders([spec_folder(), cases_folder()])}")
+        say(f"conformance {__version__}, suite {digest_of_folders([find_spec_folder(), find_cases_folder()])}")
         parser.exit()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..evidence.folder import results_path
+from ..evidence.folder import find_results_path
 from ..model.verdicts import MARKS
 from ..report.judged_run import JudgedRun
 from ..site.compare_page import differs, does_one_fail, name_runs, render
@@ -35,11 +35,11 @@ def run(args: argparse.Namespace) -> int:
     """Write the page; 0 whatever the verdicts are."""
     plan = load_plan(args.suite)
     folders = track("reading", args.folders, len(args.folders))
-    evidence = [read_and_judge(results_path(folder), plan) for folder in folders]
+    evidence = [read_and_judge(find_results_path(folder), plan) for folder in folders]
     runs = [JudgedRun(plan, each, conclude_evidence(plan, each)) for each in evidence]
     out = args.out or DEFAULT_OUT
     replace_text(out, render(runs))
-    data = _data(runs, out)
+    data = _collect_data(runs, out)
     if args.json:
         emit(data)
     else:
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _data(runs: Sequence[JudgedRun], out: Path) -> dict[str, Any]:
+def _collect_data(runs: Sequence[JudgedRun], out: Path) -> dict[str, Any]:
     cases = list(runs[0].rows_by_case)
     return {
         "out": str(out),

@@ -9,15 +9,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from ..evidence.command import run_words, same_run_words, suite_words
-from ..evidence.folder import PAGE, results_path
+from ..evidence.command import list_run_words, list_same_run, list_suite_options
+from ..evidence.folder import PAGE, find_results_path
 from ..evidence.results import Evidence
 from ..report import diff_report
 from ..report.diff import Difference, compare_runs
 from ..system.files import replace_text
 from ..system.terminal import say, verbatim
 from ..verdict.rejudge import read_and_judge
-from .arguments import Stop, emit, load_plan, load_spec_of, pick, suite_option
+from .arguments import Stop, emit, load_plan, load_spec_of, pick, write_suite_option
 from .diff_documents import diff_documents, print_document_diff
 from .parser import Parser, path
 
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
             if args.out:
                 raise Stop("--out is for two runs; what differs between documents is printed, or --json has it")
             a, b = (pick("document", name, spec.documents) for name in names)
-            data = diff_documents(spec, a, b, suite_option(args.suite))
+            data = diff_documents(spec, a, b, write_suite_option(args.suite))
             if args.json:
                 emit(data)
             else:
@@ -54,49 +54,49 @@ def run(args: argparse.Namespace) -> int:
     if args.out and args.out.suffix not in (".md", ".html"):
         raise Stop(f"--out {args.out}: the name must end in .md or .html, which says what to write")
     plan = load_plan(args.suite)
-    old, new = (read_and_judge(results_path(path), plan, any_suite=True) for path in (args.old, args.new))
+    old, new = (read_and_judge(find_results_path(path), plan, any_suite=True) for path in (args.old, args.new))
     change = compare_runs(old, new, plan)
     if not change.tests:
         raise Stop(f"{args.old} and {args.new} have no test in common; compare runs that were asked for the same")
     if args.out:
         _write(change, (args.old, args.new), args.out)
     if args.json:
-        emit(_data(change))
+        emit(_collect_data(change))
     elif args.out:
         say(f"{diff_report.format_verdict(change)}; see {args.out}")
     else:
         say(diff_report.format_changes(change))
         say()
-        say(verbatim(f"exit {int(change.worse)}; next: {_next_command(change, new, args.new)}"))
+        say(verbatim(f"exit {int(change.worse)}; next: {_choose_next_command(change, new, args.new)}"))
     return 1 if change.worse else 0
 
 
-def _next_command(change: Difference, new: Evidence, path: Path) -> str:
+def _choose_next_command(change: Difference, new: Evidence, path: Path) -> str:
     """Return the command that calls the first row that got worse; if none did, the one that asks for conformity."""
     groups = diff_report.group_changes(change, "worse")
     if not groups:
-        return shlex.join(["conformance", "verify", *suite_words(new.header), str(path), "--conforms"])
+        return shlex.join(["conformance", "verify", *list_suite_options(new.header), str(path), "--conforms"])
     row = groups[0].first.row
     if any(each.needs_calls_before for each in new.results if each.row == row):
-        return shlex.join(same_run_words(new.header))
-    return shlex.join([*run_words(new.header), *["--large"] * new.target.large, "-k", row])
+        return shlex.join(list_same_run(new.header))
+    return shlex.join([*list_run_words(new.header), *["--large"] * new.target.large, "-k", row])
 
 
 def _write(change: Difference, runs: Sequence[Path], out: Path) -> None:
     if out.suffix == ".html":
-        text = diff_report.render_html(change, *(_link(path, out) for path in runs))
+        text = diff_report.render_html(change, *(_find_link(path, out) for path in runs))
     else:
         text = diff_report.render_markdown(change)
     replace_text(out, text)
 
 
-def _link(run: Path, page: Path) -> str | None:
+def _find_link(run: Path, page: Path) -> str | None:
     """Return the way from a page to the report of a run; None if it has none."""
     report = (run if run.is_dir() else run.parent) / PAGE
     return quote(os.path.relpath(report, page.parent).replace(os.sep, "/")) if report.is_file() else None
 
 
-def _data(change: Difference) -> dict[str, object]:
+def _collect_data(change: Difference) -> dict[str, object]:
     return {
         "old": str(change.old),
         "new": str(change.new),

@@ -11,7 +11,7 @@ from ..meaning.domain import CALLS_AT_LIMITS, FULL_DOMAIN, SMALL_DOMAIN, TINY_DO
 from ..model import Call, CallForm, Operation, Spec
 from ..system.progress import track
 from ..system.terminal import label_paragraph, paint, say, verbatim, wrap
-from .facts import command_of, inexpressible, of_call, of_meaning, standing
+from .facts import command_of, of_call, of_meaning, standing, why_inexpressible
 from .printing import describe_standing, format_value, print_meanings, print_section
 
 _CHANGE_STYLES = {"added": "green", "dropped": "red", "same rule, other standing": "yellow"}
@@ -26,11 +26,11 @@ def diff_documents(spec: Spec, a: str, b: str, options: str) -> dict[str, Any]:
             is_bound = [each["standing"] != "not bound" for each in (was, now)]
             kind = "same rule, other standing" if all(is_bound) else "added" if is_bound[1] else "dropped"
             changes[kind].append({"rule": rule.id, "level": rule.level, "sentence": rule.sentence, a: was, b: now})
-    data = {"a": a, "b": b, "rules": changes, "signature": _signature(spec, a, b), **_findings(spec, a, b)}
-    return data | _example(spec, a, b, options)
+    data = {"a": a, "b": b, "rules": changes, "signature": _compare_signatures(spec, a, b)}
+    return data | _compare_findings(spec, a, b) | _find_example(spec, a, b, options)
 
 
-def _findings(spec: Spec, a: str, b: str) -> dict[str, list[dict[str, str]]]:
+def _compare_findings(spec: Spec, a: str, b: str) -> dict[str, list[dict[str, str]]]:
     """Return the findings in which two documents differ, those about one, and those that may be about others."""
     found: dict[str, list[dict[str, str]]] = {"findings": [], "one_named": [], "both_named": []}
     for finding in spec.findings.values():
@@ -55,17 +55,17 @@ def _findings(spec: Spec, a: str, b: str) -> dict[str, list[dict[str, str]]]:
     return found
 
 
-def _signature(spec: Spec, a: str, b: str) -> dict[str, dict[str, Any]]:
+def _compare_signatures(spec: Spec, a: str, b: str) -> dict[str, dict[str, Any]]:
     """Return the differences between the documents' operations, and between the names they use."""
     pair = {name: spec.operation_of(name) for name in (a, b)}
-    facts = {name: _facts(operation, name) for name, operation in pair.items()}
+    facts = {name: _list_facts(operation, name) for name, operation in pair.items()}
     keys = dict.fromkeys(itertools.chain(facts[a], facts[b]))
     return {
         key: {name: facts[name].get(key) for name in (a, b)} for key in keys if facts[a].get(key) != facts[b].get(key)
     }
 
 
-def _facts(operation: Operation, document: str) -> dict[str, Any]:
+def _list_facts(operation: Operation, document: str) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "operation": operation.id,
         "shape passed as": sorted(operation.shape_passed_as),
@@ -78,7 +78,7 @@ def _facts(operation: Operation, document: str) -> dict[str, Any]:
     return facts
 
 
-def _example(spec: Spec, a: str, b: str, options: str) -> dict[str, Any]:
+def _find_example(spec: Spec, a: str, b: str, options: str) -> dict[str, Any]:
     """Return a smallest call with different meanings, or the domain in which there is none."""
     compiled = contracts(spec)
     first, second = compiled[a], compiled[b]
@@ -86,14 +86,14 @@ def _example(spec: Spec, a: str, b: str, options: str) -> dict[str, Any]:
     same_types = len({(each.types, each.shape_types) for each in operations}) == 1
     if first is second or (first.source == second.source and same_types):
         return {"example": None, "searched": "every call there is: the same contract holds in both"}
-    forms = list(_forms(*operations))
+    forms = list(_list_forms(*operations))
     searched = (
         f"{FULL_DOMAIN}, and {CALLS_AT_LIMITS}, and {len(forms)} forms (types, shape types, missing and extra parts) "
         f"of each of {TINY_DOMAIN}"
     )
     varied = (Call(*each, form) for each in calls(TINY_DOMAIN) for form in forms)
     domain: Iterator[Call] = (
-        call for call in varied if not any(inexpressible(operation, call) for operation in operations)
+        call for call in varied if not any(why_inexpressible(operation, call) for operation in operations)
     )
     if first.source != second.source:  # a form shows a difference sooner than a large domain
         small, large = itertools.chain(calls(SMALL_DOMAIN), list_calls_at_limits()), calls(FULL_DOMAIN)
@@ -107,10 +107,10 @@ def _example(spec: Spec, a: str, b: str, options: str) -> dict[str, Any]:
     return {"example": example, "searched": searched}
 
 
-def _forms(a: Operation, b: Operation) -> Iterator[CallForm]:
+def _list_forms(a: Operation, b: Operation) -> Iterator[CallForm]:
     """Return forms that differ from a well-formed one in one thing; the likeliest to show a difference come first."""
-    listed = _shared_first(a.types, b.types)
-    shapes = _shared_first(a.shape_types, b.shape_types)
+    listed = _sort_shared_first(a.types, b.types)
+    shapes = _sort_shared_first(a.shape_types, b.shape_types)
     plain = CallForm(listed[0], listed[0], shapes[0])
     yield from (plain._replace(shape_type=each) for each in shapes)
     yield from (plain._replace(src_type=each, dst_type=each) for each in listed[1:])
@@ -127,7 +127,7 @@ def _forms(a: Operation, b: Operation) -> Iterator[CallForm]:
     yield from (plain._replace(declared=each) for each in ((), (None,), (1,), (2, None)))
 
 
-def _shared_first(a: tuple[str, ...], b: tuple[str, ...]) -> list[str]:
+def _sort_shared_first(a: tuple[str, ...], b: tuple[str, ...]) -> list[str]:
     """Return the types of both; the types that both list come first."""
     return sorted(dict.fromkeys((*a, *b)), key=lambda each: (each not in a) + (each not in b))
 

@@ -12,7 +12,7 @@ from ..model import Spec
 from ..plan.rows import explain_drawn
 from ..system.terminal import label_paragraph, lines, paint, say, table, verbatim, wrap
 from ..system.text import describe_unknown, format_call
-from .arguments import Stop, emit, load_spec_of, suite_option
+from .arguments import Stop, emit, load_spec_of, write_suite_option
 from .explain_case import find_case, print_case, print_script
 from .facts import of_document, of_finding, of_operation, of_rule
 from .parser import Parser
@@ -49,7 +49,7 @@ def add_options(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    name, backend, options = args.name or "", args.backend, suite_option(args.suite)
+    name, backend, options = args.name or "", args.backend, write_suite_option(args.suite)
     if not name.strip():
         what = "say what to explain: a rule, a finding, a document, an operation or a case; `conformance list rules`"
         raise Stop(what)
@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
         if backend is not None:
             print_script(suite, name, backend, args.json, options)
             return 0
-        things = find_case(suite, name, options, suite_option(args.suite, "--conformance-suite="))
+        things = find_case(suite, name, options, write_suite_option(args.suite, "--conformance-suite="))
         if not things:
             names = [*spec.rules, *spec.findings, *spec.documents, *spec.operations, *suite.cases]
             raise Stop(explain_drawn(name) or describe_unknown("name", name, names, "conformance list rules"))

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from ..adapter import REFERENCE, bundled_backends, name_and_device
+from ..adapter import REFERENCE, name_and_device, read_bundled_backends
 from ..model import Case, Spec, Suite, Unsupported
 from ..plan.rows import Row, explain_drawn, plan_of
 from ..report.repeat_script import complete_script
@@ -44,7 +44,7 @@ def find_case(suite: Suite, name: str, options: str, pytest_options: str) -> lis
             "place": str(locate_case(case, suite)),
             "rule": case.rule,
             "sentence": suite.spec.rules[case.rule].sentence,
-            "steps": [_of_step(suite, rows, case, number) for number in case.shown_steps],
+            "steps": [_describe_step(suite, rows, case, number) for number in case.shown_steps],
             "rows": {row.id: sorted(row.facets) for row in rows},
             "commands": [
                 f"conformance run BACKEND{options} {chosen}",
@@ -54,7 +54,7 @@ def find_case(suite: Suite, name: str, options: str, pytest_options: str) -> lis
     ]
 
 
-def _of_step(suite: Suite, rows: list[Row], case: Case, number: int) -> dict[str, Any]:
+def _describe_step(suite: Suite, rows: list[Row], case: Case, number: int) -> dict[str, Any]:
     step = case.steps[number]
     meanings = {
         document: of_meaning(suite.spec, document, judged.meaning)
@@ -120,10 +120,10 @@ def print_script(suite: Suite, name: str, backend: str, as_json: bool, options: 
 def _find_writable(rows: list[Row], backend: str, run: str) -> Row:
     """Return the first row that a script can be written for. `run`: the command that calls them without a script."""
     name, device = name_and_device(backend)
-    if name not in bundled_backends():
+    if name not in read_bundled_backends():
         if ":" in backend:
             raise Stop(f"--backend takes bundled backends only; to call the case on {backend}: {run}")
-        raise Stop(describe_unknown("backend", name, bundled_backends(), "conformance list backends"))
+        raise Stop(describe_unknown("backend", name, read_bundled_backends(), "conformance list backends"))
     repro: Any = importlib.import_module("conformance.adapters.repro")
     if name not in repro.WRITERS:
         own = name == REFERENCE

@@ -30,16 +30,16 @@ def standing(rule: Rule, document: str) -> dict[str, Any]:
     return {"standing": kind, "reason": reason, "at": pointers_in(rule.stated, document)}
 
 
-def _fields(thing: object, *names: str) -> dict[str, Any]:
+def _pick_fields(thing: object, *names: str) -> dict[str, Any]:
     return {name: getattr(thing, name) for name in names}
 
 
 def of_rule(spec: Spec, rule: Rule) -> dict[str, Any]:
     return {
         "rule": rule.id,
-        **_fields(rule, "level", "sentence"),
+        **_pick_fields(rule, "level", "sentence"),
         "contract": {form: expression.text for form in FORMS if (expression := getattr(rule, form))},
-        **_fields(rule, "implied", "because"),
+        **_pick_fields(rule, "implied", "because"),
         "place": str(rule.place),
         "documents": {document: standing(rule, document) for document in spec.documents},
         "findings": [each.id for each in spec.findings.values() if rule.id in each.rules],
@@ -51,13 +51,13 @@ def of_finding(spec: Spec, finding: Finding, contracts: Mapping[str, Contract], 
     call = Call(*finding.example) if finding.example else None
     return {
         "finding": finding.id,
-        **_fields(finding, "kind", "weight", "about"),
+        **_pick_fields(finding, "kind", "weight", "about"),
         "documents": {name: at for name in spec.documents if (at := pointers_in(finding.at, name))},
-        **_fields(finding, "readings", "follows", "ruling", "rules"),
+        **_pick_fields(finding, "readings", "follows", "ruling", "rules"),
         "example": call
         and {
             "call": of_call(call),
-            "meanings": {name: meaning_facts(spec, name, call, contracts[name]) for name in spec.documents},
+            "meanings": {name: describe_call_meaning(spec, name, call, contracts[name]) for name in spec.documents},
             "command": command_of(call) + options,
         },
         "place": str(finding.place),
@@ -69,10 +69,10 @@ def of_document(spec: Spec, document: Document) -> dict[str, Any]:
     origin = document.origin
     return {
         "document": document.id,
-        **_fields(document, "operation", "title", "edition", "licence"),
+        **_pick_fields(document, "operation", "title", "edition", "licence"),
         "origin": origin and {**origin._asdict(), "in_force": origin.in_force and origin.in_force._asdict()},
         "newer": [page._asdict() for page in document.newer],
-        **_fields(document, "file", "lacks", "sha256", "lines", "statements"),
+        **_pick_fields(document, "file", "lacks", "sha256", "lines", "statements"),
         "rules": {name: each for name, each in standings.items() if each["standing"] != "not bound"},
         "findings": [each.id for each in spec.findings.values() if pointers_in(each.at, document.id)],
         "prose": [{"line": p.pointer.line, "words": p.pointer.words, "reason": p.reason} for p in document.prose],
@@ -92,17 +92,17 @@ def of_call(call: Call) -> dict[str, Any]:
     return data
 
 
-def meaning_facts(spec: Spec, document: str, call: Call, contract: Contract) -> dict[str, Any]:
+def describe_call_meaning(spec: Spec, document: str, call: Call, contract: Contract) -> dict[str, Any]:
     """Return the meaning of a call in a document, or why the document's operation has no such call."""
     operation = spec.operation_of(document)
-    if reason := inexpressible(operation, call):
+    if reason := why_inexpressible(operation, call):
         return {"operation": operation.id, "kind": "not expressible", "dst": None, "because": [], "reason": reason}
     if any(isinstance(length, str) for length in (*call.src, *call.shape)):
-        return _of_named_call(spec, document, call, contract)
+        return _describe_named_call(spec, document, call, contract)
     return of_meaning(spec, document, contract.meaning(*call))
 
 
-def _of_named_call(spec: Spec, document: str, call: Call, contract: Contract) -> dict[str, Any]:
+def _describe_named_call(spec: Spec, document: str, call: Call, contract: Contract) -> dict[str, Any]:
     """Return the meaning of a call with names of lengths, and for which lengths it has it."""
     branches = decide(contract, PartialCall(*call))
     told = answer_of(branches)
@@ -133,7 +133,7 @@ def of_meaning(spec: Spec, document: str, meaning: Meaning) -> dict[str, Any]:
 def command_of(call: Call) -> str:
     """Return the command that shows the meaning of a call, ready to be pasted."""
     src, shape, special_zero = _format_lengths(call.src), _format_lengths(call.shape), str(call.special_zero).lower()
-    form = _form_options(call.form) if call.form else ()
+    form = _list_form_options(call.form) if call.form else ()
     return " ".join([f"conformance meaning --src {src} --shape={shape} --special-zero {special_zero}", *form])
 
 
@@ -141,7 +141,7 @@ def _format_lengths(lengths: Iterable[int | None]) -> str:
     return ",".join("?" if each is None else str(each) for each in lengths) or "'()'"
 
 
-def _form_options(form: CallForm) -> Iterator[str]:
+def _list_form_options(form: CallForm) -> Iterator[str]:
     values: dict[str, object] = {}
     for key in ("src_type", "dst_type", "shape_type", "shape_rank", "special_zero_type"):
         value = getattr(form, key)
@@ -154,21 +154,21 @@ def _form_options(form: CallForm) -> Iterator[str]:
     yield from (f"--form {shlex.quote(f'{key}={value}')}" for key, value in values.items() if value)
 
 
-def _first_too_large(type_: str, shape: tuple[int | str, ...]) -> int | None:
+def _find_first_too_large(type_: str, shape: tuple[int | str, ...]) -> int | None:
     """Return the first entry that a type of integers cannot hold."""
     if type_ not in INTEGERS:
         return None
     return next((entry for entry in shape if not isinstance(entry, str) and entry not in range_of(type_)), None)
 
 
-def holding_type(operation: Operation, shape: tuple[int, ...]) -> str:
+def choose_holding_type(operation: Operation, shape: tuple[int, ...]) -> str:
     """Return the first listed type that holds every entry, or else the first."""
-    fitting = (each for each in operation.shape_types if _first_too_large(each, shape) is None)
+    fitting = (each for each in operation.shape_types if _find_first_too_large(each, shape) is None)
     return next(fitting, operation.shape_types[0])
 
 
-def inexpressible(operation: Operation, call: Call) -> str | None:
+def why_inexpressible(operation: Operation, call: Call) -> str | None:
     """Say why the operation has no such call; None if it has."""
-    shape_type = call.form.shape_type if call.form else holding_type(operation, call.shape)
-    entry = _first_too_large(shape_type, call.shape)
+    shape_type = call.form.shape_type if call.form else choose_holding_type(operation, call.shape)
+    entry = _find_first_too_large(shape_type, call.shape)
     return None if entry is None else f"its shape is {shape_type}, which cannot hold {entry}"

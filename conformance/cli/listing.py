@@ -8,14 +8,14 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..adapter import bundled_backends, registered_backends
+from ..adapter import find_registered_backends, read_bundled_backends
 from ..load.cases import with_cases
 from ..meaning.contract import contracts
 from ..model import FINDING_KINDS, LEVELS, WEIGHTS, Spec
 from ..system.groups import group_pairs
 from ..system.terminal import count_noun, paint, say, table, verbatim
 from ..system.text import describe_unknown, shorten
-from .arguments import Stop, emit, load_plan, load_spec_of, locate_case, pick, suite_option
+from .arguments import Stop, emit, load_plan, load_spec_of, locate_case, pick, write_suite_option
 from .facts import of_document, of_finding, of_operation, of_rule, pointers_in, standing
 from .parser import Parser
 
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         emit(_with_rows(entries, args.suite) if what == "cases" else {what: entries})
     else:
-        _show(spec, what, entries, suite_option(args.suite))
+        _show(spec, what, entries, write_suite_option(args.suite))
     return 0
 
 
@@ -106,7 +106,7 @@ def _show(spec: Spec, what: str, entries: list[dict[str, Any]], options: str) ->
     say(verbatim(paint("dim", f"{count_noun(len(entries), what[:-1])}{more}")))
 
 
-def _rules(spec: Spec, _: Path | None, chosen: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+def _list_rules(spec: Spec, _: Path | None, chosen: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     document = chosen.get("document")
     for rule in spec.rules.values():
         is_bound = document is None or standing(rule, document)["standing"] != "not bound"
@@ -114,21 +114,21 @@ def _rules(spec: Spec, _: Path | None, chosen: Mapping[str, str]) -> Iterator[di
             yield of_rule(spec, rule)
 
 
-def _operations(spec: Spec, _: Path | None, chosen: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+def _list_operations(spec: Spec, _: Path | None, chosen: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     for operation in spec.operations.values():
         if chosen.get("document") in (None, *operation.documents):
             yield of_operation(operation)
 
 
-def _findings(spec: Spec, folder: Path | None, chosen: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-    compiled, options, document = contracts(spec), suite_option(folder), chosen.get("document")
+def _list_findings(spec: Spec, folder: Path | None, chosen: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    compiled, options, document = contracts(spec), write_suite_option(folder), chosen.get("document")
     for finding in sorted(spec.findings.values(), key=lambda finding: WEIGHTS.index(finding.weight)):
         is_concerned = document is None or pointers_in(finding.at, document)
         if is_concerned and chosen.get("kind", finding.kind) == finding.kind:
             yield of_finding(spec, finding, compiled, options)
 
 
-def _cases(spec: Spec, folder: Path | None, chosen: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+def _list_cases(spec: Spec, folder: Path | None, chosen: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     suite = with_cases(spec, folder)
     for case in suite.cases.values():
         if chosen.get("rule", case.rule) == case.rule:
@@ -147,7 +147,7 @@ def _with_rows(entries: Iterable[dict[str, Any]], suite: Path | None) -> dict[st
     return {"suite": plan.suite.digest, "cases": [{**entry, "rows": rows.get(entry["case"], ())} for entry in entries]}
 
 
-def _factors(spec: Spec, *_: object) -> Iterator[dict[str, Any]]:
+def _list_factors(spec: Spec, *_: object) -> Iterator[dict[str, Any]]:
     from ..draw.factors import Factors  # as above
 
     factors = Factors(spec)
@@ -157,7 +157,7 @@ def _factors(spec: Spec, *_: object) -> Iterator[dict[str, Any]]:
         yield {"factor": name, "about": factors.about[name], "meets": meets, "values": values}
 
 
-def _same(*names: str) -> dict[str, str]:
+def _name_columns(*names: str) -> dict[str, str]:
     """Return columns that have the names of keys."""
     return {name: name for name in names}
 
@@ -178,7 +178,7 @@ def _format_calls(_: Spec, case: dict[str, Any]) -> str:
 LISTINGS = {
     "rules": _Listing(
         ("document", "level"),
-        _rules,
+        _list_rules,
         {
             "rule": "rule",
             "level": lambda _, rule: paint(_LEVEL_STYLES[rule["level"]], rule["level"]),
@@ -193,7 +193,7 @@ LISTINGS = {
         (),
         lambda spec, *_: (of_document(spec, each) for each in spec.documents.values()),
         {
-            **_same("document", "operation", "edition", "lines", "statements"),
+            **_name_columns("document", "operation", "edition", "lines", "statements"),
             "licence": lambda _, document: document["licence"] or "no licence stated",
             "title": "title",
         },
@@ -201,7 +201,7 @@ LISTINGS = {
     ),
     "operations": _Listing(
         ("document",),
-        _operations,
+        _list_operations,
         {
             "operation": "operation",
             "shape as": _join("shape_passed_as"),
@@ -212,19 +212,19 @@ LISTINGS = {
     ),
     "findings": _Listing(
         ("document", "kind"),
-        _findings,
+        _list_findings,
         {
-            **_same("finding", "weight", "kind"),
+            **_name_columns("finding", "weight", "kind"),
             "documents": lambda spec, finding: _name_documents(spec, finding["documents"]),
             "about": "about",
         },
     ),
-    "cases": _Listing(("rule",), _cases, {**_same("case", "rule", "place"), "calls": _format_calls}),
+    "cases": _Listing(("rule",), _list_cases, {**_name_columns("case", "rule", "place"), "calls": _format_calls}),
     "factors": _Listing(
         (),
-        _factors,
+        _list_factors,
         {
-            **_same("factor", "about"),
+            **_name_columns("factor", "about"),
             "meets in": lambda _, factor: ", ".join(f"{kind} {size}" for kind, size in factor["meets"].items()),
             "values": _join("values"),
         },
@@ -234,11 +234,11 @@ LISTINGS = {
         lambda *_: chain(
             (
                 {"backend": name, **{key: getattr(known, key) for key in ("version", "about", "install", "not_tried")}}
-                for name, known in bundled_backends().items()
+                for name, known in read_bundled_backends().items()
             ),
             (
                 {"backend": name, "version": "installed", "about": at, "install": "registered", "not_tried": ()}
-                for name, at in registered_backends().items()
+                for name, at in find_registered_backends().items()
             ),
         ),
         {

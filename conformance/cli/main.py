@@ -11,8 +11,8 @@ import sys
 from collections.abc import Sequence
 
 from ..isolate.process.own_command import (
+    describe_end,
     exit_at_next_signal,
-    how_it_ended,
     install_signal_handlers,
     interrupts,
     run_in_child,
@@ -20,7 +20,7 @@ from ..isolate.process.own_command import (
 from ..system.exit_codes import INCOMPLETE, USAGE, CommandError
 from ..system.text import describe_unknown, find_near
 from .arguments import Stop, emit, locate, say_error
-from .commands import COMMANDS, load_command, parser_of, top_parser
+from .commands import COMMANDS, load_command, make_top_parser, parser_of
 
 if sys.platform != "win32":
     import resource
@@ -36,7 +36,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
         words = [*words[1:2], "--help"]
     command = next((word for word in words if not word.startswith("-")), None)
     if command is not None and command not in COMMANDS:
-        raise Stop(_no_command(command))
+        raise Stop(_suggest_command(command))
     if command is not None and words[0] in ("-h", "--help"):
         words = [command, "--help"]
     if command is not None and words[0] != command:
@@ -44,7 +44,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     if command == "meaning":
         words = _join_dims(words)
     if command is None:
-        top = top_parser()
+        top = make_top_parser()
         if rest := top.parse_known_args(words)[1]:
             raise Stop(describe_unknown("option", rest[0], top.options))
         raise Stop(f"say what to do: {', '.join(COMMANDS)}; see `conformance --help`")
@@ -58,11 +58,11 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     return args
 
 
-def _no_command(word: str) -> str:
+def _suggest_command(word: str) -> str:
     """Say what to type if `word` is no command; the commonest mistake is to leave out `run`."""
-    from ..adapter import backend_names  # imports NumPy, which --help need not wait for
+    from ..adapter import list_backend_names  # imports NumPy, which --help need not wait for
 
-    if word in backend_names() or ":" in word or word.endswith(".py"):
+    if word in list_backend_names() or ":" in word or word.endswith(".py"):
         return f"{word!r} is no command; to run the suite on a backend, write `conformance run {word}`"
     return describe_unknown("command", word, COMMANDS, "conformance --help")
 
@@ -122,7 +122,7 @@ def _run_safely(arguments: Sequence[str], alone: bool = False) -> int:
         interrupt = error if isinstance(error, KeyboardInterrupt) else next(iter(interrupts), None) if alone else None
         if interrupt is None:
             raise
-        why, code = how_it_ended(interrupt)
+        why, code = describe_end(interrupt)
         say_error(why)
         return code
 

@@ -12,7 +12,7 @@ from ..model import INTEGERS, Call, CallForm, Operation
 from ..system.terminal import paint, say
 from ..system.text import format_call, format_dims
 from .arguments import Stop, emit, load_spec_of, pick
-from .facts import holding_type, meaning_facts, of_call
+from .facts import choose_holding_type, describe_call_meaning, of_call
 from .parser import Parser
 from .printing import print_meanings
 from .typed_values import (
@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     meanings = {}
     for name, document in spec.documents.items():
         call = _with_form(plain, form, spec.operations[document.operation])
-        meanings[name] = meaning_facts(spec, name, call, compiled[name]) | {"call": of_call(call)}
+        meanings[name] = describe_call_meaning(spec, name, call, compiled[name]) | {"call": of_call(call)}
     if args.json:
         emit({"call": of_call(plain), "meanings": meanings})
     else:
@@ -109,7 +109,7 @@ def _with_form(plain: Call, form: Mapping[str, Any], operation: Operation) -> Ca
         form=CallForm(
             src_type,
             given.pop("dst_type", src_type),
-            given.pop("shape_type", None) or holding_type(operation, plain.shape),
+            given.pop("shape_type", None) or choose_holding_type(operation, plain.shape),
             special_zero_is_exact=given.get("special_zero_type", "bool") in ("bool", *INTEGERS),
             missing_attributes=tuple(name for name in missing if name in attributes),
             missing_operands=tuple(name for name in missing if name not in attributes),

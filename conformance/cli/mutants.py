@@ -43,7 +43,7 @@ def try_mutants(suite: Suite, select: str, as_json: bool) -> int:
     results = _try_all(suite, select)
     problems = list(results.problems)
     if as_json:
-        emit(_data(results, problems))
+        emit(_collect_data(results, problems))
     else:
         _show(results, problems)
     return 1 if problems else 0
@@ -69,7 +69,7 @@ def _try_all(suite: Suite, select: str) -> MutantResults:
     )
 
 
-def _data(results: MutantResults, problems: list[str]) -> dict[str, Any]:
+def _collect_data(results: MutantResults, problems: list[str]) -> dict[str, Any]:
     return {
         "ok": not problems,
         "problems": problems,
@@ -91,11 +91,11 @@ def _show(results: MutantResults, problems: list[str]) -> None:
         about = "each with one false belief, and the cases of the rule it breaks that notice it"
         say(f"{paint('bold', 'Planted backends')}: {about}")
         header = ("backend", "breaks", "cases", "the first", "elsewhere")
-        say(table(map(_planted_row, results.planted), header, [2, 4]))
+        say(table(map(_describe_planted, results.planted), header, [2, 4]))
         say()
     if results.deleted:
         say(f"{paint('bold', 'Rules deleted')}: the cases that then expect something else")
-        say(table(map(_deleted_row, results.deleted), ("rule", "cases", "the first"), [1]))
+        say(table(map(_describe_deleted, results.deleted), ("rule", "cases", "the first"), [1]))
         say()
     if results.mutants:
         say(f"{paint('bold', 'Mutants of the reference')}: {_count_mutants(results.mutants)}")
@@ -115,14 +115,14 @@ def _show(results: MutantResults, problems: list[str]) -> None:
         say(paint("green", f"the suite notices {tried}"))
 
 
-def _planted_row(planted: selfcheck.PlantedResult) -> tuple[str, ...]:
+def _describe_planted(planted: selfcheck.PlantedResult) -> tuple[str, ...]:
     cases = planted.killers.get(planted.breaks, ())
     failed, rows = planted.elsewhere
     share = f"{100 * failed / rows:.0f} %" if rows else ""
     return planted.name, planted.breaks, str(len(cases)), cases[0] if cases else paint("red", "none"), share
 
 
-def _deleted_row(deleted: selfcheck.DeletedRule) -> tuple[str, ...]:
+def _describe_deleted(deleted: selfcheck.DeletedRule) -> tuple[str, ...]:
     first = deleted.cases[0] if deleted.cases else "equivalent: implied by the other rules" if deleted.proof else ""
     return deleted.rule, str(len(deleted.cases)), first or paint("red", "none")
 

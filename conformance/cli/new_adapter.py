@@ -10,7 +10,7 @@ from keyword import iskeyword
 from pathlib import Path
 from shutil import rmtree
 
-from ..system.files import adapters_folder
+from ..system.files import find_adapters_folder
 from ..system.terminal import say, verbatim
 from .arguments import Stop, emit
 from .parser import Parser
@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
     name, language = args.name, args.lang
     if not _NAME.fullmatch(name):
         raise Stop(f"{name!r} is no name for a backend; begin with a letter, go on with letters, digits, - and _")
-    path = args.out or Path(_file_name(name, language))
+    path = args.out or Path(_choose_file_name(name, language))
     if path.suffix != _ENDINGS[language] and language != "rust":
         raise Stop(f"--out {str(path)!r} does not end with {_ENDINGS[language]}; give a file that does")
     try:
@@ -70,9 +70,11 @@ def _write(path: Path, name: str, language: str) -> None:
     try:
         for template in _TEMPLATES[language]:
             target = path / Path(template).relative_to("rust") if language == "rust" else path
-            text = (adapters_folder() / template).read_text(encoding="utf-8").replace('"template"', f'"{name}"')
+            text = (find_adapters_folder() / template).read_text(encoding="utf-8").replace('"template"', f'"{name}"')
             if language == "python":
-                text = text.replace("NAME: a", f"{name}: a").replace("class Template(", f"class {_class_name(name)}(")
+                text = text.replace("NAME: a", f"{name}: a").replace(
+                    "class Template(", f"class {_choose_class_name(name)}("
+                )
             target.parent.mkdir(exist_ok=True)
             target.write_text(text, encoding="utf-8")
     except OSError:  # a full disk
@@ -80,7 +82,7 @@ def _write(path: Path, name: str, language: str) -> None:
         raise
 
 
-def _file_name(name: str, language: str) -> str:
+def _choose_file_name(name: str, language: str) -> str:
     """Return a file name that hides no module: `numpy.py` would break every program in the working directory."""
     stem = re.sub(r"\W", "_", name)
     name = stem + _ENDINGS[language]
@@ -89,7 +91,7 @@ def _file_name(name: str, language: str) -> str:
     return f"{stem}_adapter.py" if is_other else name
 
 
-def _class_name(name: str) -> str:
+def _choose_class_name(name: str) -> str:
     name = "".join(part[0].upper() + part[1:] for part in re.split(r"[\W_]+", name) if part)
     return f"{name}Adapter" if iskeyword(name) else name
 
@@ -99,7 +101,7 @@ def _list_next_commands(path: Path, name: str, language: str) -> list[str]:
     plain = str(path) if path.is_absolute() else f"./{path}"
     program, manifest = plain.removesuffix(_ENDINGS[language]), ["--manifest-path", f"{plain}/Cargo.toml"]
     build, backend = {
-        "python": ([], f"{plain}:{_class_name(name)}"),
+        "python": ([], f"{plain}:{_choose_class_name(name)}"),
         "c": (["cc", "-O2", "-o", program, plain], f"cmd:{shlex.quote(program)}"),
         "cpp": (["c++", "-std=c++17", "-O2", "-o", program, plain], f"cmd:{shlex.quote(program)}"),
         "javascript": ([], f"cmd:node {shlex.quote(plain)}"),

@@ -32,7 +32,7 @@ def try_proof(spec: Spec, rank: str, as_json: bool) -> int:
     is_proved = not any(proofs[document].differences for document in spec.documents)
     is_proved = is_proved and not (checked and checked["refuted"])
     if as_json:
-        data = {name: _data(proof) for name, proof in proofs.items()}
+        data = {name: _collect_data(proof) for name, proof in proofs.items()}
         emit({"ok": is_proved, "rank": int(rank), "proofs": data, "z3": checked})
         return 0 if is_proved else 1
     if checked is None:
@@ -73,6 +73,6 @@ def _describe(difference: Disagreement, one: str, other: str) -> str:
     return f"{said}, in {count_noun(difference.ways, 'way')}{where}{call}"
 
 
-def _data(proof: Proof) -> dict[str, Any]:
+def _collect_data(proof: Proof) -> dict[str, Any]:
     differences = [each._asdict() | {"call": each.call and of_call(each.call)} for each in proof.differences]
     return {"ways": proof.runs, "differences": differences}

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..certificate.check import Trust
-from ..evidence.folder import results_path
+from ..evidence.folder import find_results_path
 from ..model import ERROR, FAIL, NOT_RUN, OBSERVED, PASS, WAIVED, Verdict
 from ..report.judged_run import JudgedRun
 from ..site.playground import PLAYGROUND
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
         refuse_foreign_pages(site)
         refuse_private_keys(site)
         runs = track("reading", args.runs, len(args.runs))
-        named = (prepare(results_path(folder), plan, site, trust) for folder in runs)
+        named = (prepare(find_results_path(folder), plan, site, trust) for folder in runs)
         new = [*(named if args.runs else prepare_again(site, plan, trust))]
         for each in new:
             publish(each)

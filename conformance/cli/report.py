@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .. import report
-from ..evidence.folder import CERTIFICATE, REPORTS, RESULTS, clear, results_path
-from ..evidence.results import Evidence, read, unfinished_path
+from ..evidence.folder import CERTIFICATE, REPORTS, RESULTS, clear, find_results_path
+from ..evidence.results import Evidence, name_unfinished, read
 from ..evidence.writer import Writer
 from ..plan.rows import Plan
 from ..runner.shards import merge_shards
@@ -17,7 +17,7 @@ from ..system.files import lock_folder
 from ..system.terminal import say, verbatim
 from ..verdict.conclude import conclude_evidence
 from ..verdict.rejudge import read_and_judge, read_and_judge_part, refuse_unsound
-from .arguments import Stop, check_folder, emit, load_plan, suite_option
+from .arguments import Stop, check_folder, emit, load_plan, write_suite_option
 from .parser import Parser
 from .parser import path as read_path
 from .run import conclude_and_report
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _write_again(folder: Path, plan: Plan, as_json: bool) -> int:
     """Judge every row again and write the reports; return 0 if they are written, whatever the verdicts are."""
-    interrupted = unfinished_path(folder / RESULTS).exists()
+    interrupted = name_unfinished(folder / RESULTS).exists()
     read_rows = read_and_judge_part if interrupted else read_and_judge
     conclusion = conclude_evidence(plan, evidence := read_rows(folder / RESULTS, plan))
     unwritten = report.write(folder, plan, evidence, conclusion, (folder / CERTIFICATE).is_file())
@@ -65,7 +65,7 @@ def _write_again(folder: Path, plan: Plan, as_json: bool) -> int:
         say(f"wrote {', '.join(REPORTS)}")
         what = "did not end, and shows" if interrupted else "ended with"
         say(f"the run that wrote the evidence {what} exit {conclusion.exit_code}: {conclusion.why}")
-        path, suite = shlex.quote(str(folder)), suite_option(plan.suite.folder)
+        path, suite = shlex.quote(str(folder)), write_suite_option(plan.suite.folder)
         resume = f"to go on, run the command of that run with --resume {path} instead of --out"
         say("this exit code says only that the reports are written")
         say(resume if interrupted else verbatim(f"next: conformance verify{suite} {path} --conforms"))
@@ -74,7 +74,7 @@ def _write_again(folder: Path, plan: Plan, as_json: bool) -> int:
 
 def _put_together(folders: Sequence[Path], out: Path, plan: Plan) -> Evidence:
     """Write the evidence of all shards of one run as that of the whole run."""
-    paths = [results_path(folder) for folder in folders]
+    paths = [find_results_path(folder) for folder in folders]
     if any(path.resolve().parent == out for path in paths):
         raise Stop(f"--out {out} holds one of the shards; name another folder")
     clear(out)  # first, since a run that is there must not pass for the one that is refused here

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, get_args
 
 from ..draw.nonce import plan_under_nonce
-from ..evidence.folder import RESULTS, clear, name_of_folder, results_path
-from ..evidence.results import Evidence, InvalidEvidence, read, unfinished_path
+from ..evidence.folder import RESULTS, clear, find_results_path, name_of_folder
+from ..evidence.results import Evidence, InvalidEvidence, name_unfinished, read
 from ..isolate.backend import Isolation
-from ..isolate.process.own_command import how_it_ended
+from ..isolate.process.own_command import describe_end
 from ..load.cases import load_suite
 from ..model import Suite
 from ..plan.quick import QUICK, quick_rows
@@ -31,7 +31,7 @@ from ..system.progress import Progress
 from ..system.text import name_first
 from ..verdict.conclude import Conclusion, conclude_evidence
 from ..verdict.sentences import describe_missing_cases
-from .arguments import Stop, emit, say_error, suite_option
+from .arguments import Stop, emit, say_error, write_suite_option
 from .parser import Parser, nonce, positive, seconds, shard, whole
 from .request import add_request_options, check_names, read_common_options
 from .run_summary import data_of, relative, show, show_part
@@ -157,8 +157,8 @@ def _run(request: RunRequest, folder: RunFolder, args: argparse.Namespace, accep
     except InvalidEvidence as refused:
         raise Stop(f"--resume: {refused}") from None
     except KeyboardInterrupt as error:
-        how, code = how_it_ended(error)
-        then = _how_to_continue(folder.path, evidence, request.plan) if folder.path else "nothing is written; run again"
+        how, code = describe_end(error)
+        then = _advise(folder.path, evidence, request.plan) if folder.path else "nothing is written; run again"
         raise Stop(f"{how}; {then}", code=code) from None
 
 
@@ -169,12 +169,12 @@ def run_with_progress(request: RunRequest, open_folder: OpenFolder | None, out: 
         return run_suite(request, open_folder, progress.at)
 
 
-def _how_to_continue(folder: Path, evidence: Evidence | None, plan: Plan) -> str:
+def _advise(folder: Path, evidence: Evidence | None, plan: Plan) -> str:
     path = shlex.quote(relative(folder))
-    report = f"`conformance report{suite_option(plan.suite.folder)} {path}`"
+    report = f"`conformance report{write_suite_option(plan.suite.folder)} {path}`"
     if evidence is not None or (folder / RESULTS).exists():
         return f"the results are whole; {report} writes their reports"
-    if not unfinished_path(folder / RESULTS).exists():
+    if not name_unfinished(folder / RESULTS).exists():
         return "nothing ran"
     return f"to go on, give --resume {path} instead of --out; {report} shows what was run"
 
@@ -184,7 +184,7 @@ def conclude(plan: Plan, evidence: Evidence, out: Path | None) -> Conclusion:
     try:
         return conclude_evidence(plan, evidence)
     except Exception as error:
-        then = f"; {_how_to_continue(out, evidence, plan)}" if out is not None else ""
+        then = f"; {_advise(out, evidence, plan)}" if out is not None else ""
         raise Stop(f"no verdict is shown: {describe_failure(error)}{then}", code=UNTRUSTED) from error
 
 
@@ -219,7 +219,7 @@ def write_reports(out: Path, plan: Plan, evidence: Evidence, conclusion: Conclus
     for line in unwritten:
         say_error(line)
     if unwritten:
-        say_error(_how_to_continue(out, evidence, plan))
+        say_error(_advise(out, evidence, plan))
 
 
 def _read_request(args: argparse.Namespace, plan: Plan) -> RunRequest:
@@ -264,7 +264,7 @@ def _read_failed(last_failed: Path | None) -> Callable[[Row], bool]:
     if last_failed is None:
         return lambda row: True
     try:
-        results = read(results_path(last_failed)).results
+        results = read(find_results_path(last_failed)).results
     except InvalidEvidence as refused:
         raise Stop(f"--last-failed: {refused}") from None
     failed = {result.row: None for result in results if result.is_failure}

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..evidence.command import explain_words, row_words, run_words
+from ..evidence.command import explain_words, list_row_options, list_run_words
 from ..evidence.drawn import describe_drawn
 from ..evidence.folder import PAGE, RESULTS
 from ..evidence.results import Evidence
@@ -19,7 +19,7 @@ from ..system.terminal import count_noun, lines, paint, say, table, verbatim, wr
 from ..system.text import pick_error_line
 from ..verdict.conclude import Conclusion
 from ..verdict.document_table import lay_out_documents
-from ..verdict.failure_kinds import MAX_KINDS_SHOWN, Failures, KindUnderRule, group_failures, shown_lines
+from ..verdict.failure_kinds import MAX_KINDS_SHOWN, Failures, KindUnderRule, group_failures, list_shown_lines
 from ..verdict.standing import count_tests
 from .arguments import locate_case
 
@@ -48,14 +48,14 @@ def data_of(plan: Plan, conclusion: Conclusion, evidence: Evidence, out: Path | 
             }
             for s in conclusion.standings
         ],
-        "failures": list(_data_of_failures(plan, evidence, conclusion)),
+        "failures": list(_collect_failures(plan, evidence, conclusion)),
         "out": out and str(out),
     }  # fmt: skip
 
 
-def _data_of_failures(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> Iterator[dict[str, Any]]:
+def _collect_failures(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> Iterator[dict[str, Any]]:
     """Yield a record for each row that failed in the target, or that was waived if no other failed."""
-    again = run_words(evidence.header)
+    again = list_run_words(evidence.header)
     for kind in group_failures(plan, evidence, conclusion).kinds:
         cause = kind.common.cause
         for row, result in kind.members:
@@ -68,7 +68,7 @@ def _data_of_failures(plan: Plan, evidence: Evidence, conclusion: Conclusion) ->
                     for document, each in conclusion.blames.get(row.id, {}).items()
                 },
                 "cause": cause and {"id": cause.fault.id, "guess": cause.is_guess},
-                "repeat": None if result.needs_calls_before else shlex.join([*again, *row_words(row)]),
+                "repeat": None if result.needs_calls_before else shlex.join([*again, *list_row_options(row)]),
             }  # fmt: skip
 
 
@@ -82,22 +82,22 @@ def show(
     """
     failures, rest = group_failures(plan, evidence, conclusion), f"{PAGE} has all"
     name = f"{_name(evidence)}: {paint(LABELS[conclusion.label].style, conclusion.label)}"
-    head = [name, *_headline(conclusion, rest), *_facts(plan, evidence, conclusion)]
+    head = [name, *_write_headline(conclusion, rest), *_write_facts(plan, evidence, conclusion)]
     end = ["", *_end(accepted or conclusion, out)]
-    shown = _failures(plan.suite, failures, evidence, every_row, rest)
-    _say_all([*head, *shown, "", *lay_out_documents(conclusion), *_notes(evidence, conclusion, failures), *end])
+    shown = _write_failures(plan.suite, failures, evidence, every_row, rest)
+    _say_all([*head, *shown, "", *lay_out_documents(conclusion), *_write_notes(evidence, conclusion, failures), *end])
 
 
 def show_part(plan: Plan, evidence: Evidence, conclusion: Conclusion, every_row: bool) -> None:
     """Print what each row of -k, --quick or --last-failed did. Such a run overwrites no report: it writes nothing."""
-    _say_all([_name(evidence), *_headline(conclusion, "--json has all"), ""])
+    _say_all([_name(evidence), *_write_headline(conclusion, "--json has all"), ""])
     if evidence.results:
-        say(table(_part_table(evidence.results)))
+        say(table(_write_part(evidence.results)))
     failures = group_failures(plan, evidence, conclusion)
     if drawn := describe_drawn(evidence, plan.suite.spec):
         say(f"  {drawn}")
-    shown = _failures(plan.suite, failures, evidence, every_row, "--json has all")
-    _say_all([*shown, *_notes(evidence, conclusion, failures), "", *_end(conclusion, None)])
+    shown = _write_failures(plan.suite, failures, evidence, every_row, "--json has all")
+    _say_all([*shown, *_write_notes(evidence, conclusion, failures), "", *_end(conclusion, None)])
     if evidence.results:
         say("nothing is written; add --out FOLDER to keep the evidence and its reports")
 
@@ -111,7 +111,7 @@ def _name(evidence: Evidence) -> str:
     return paint("bold", f"{evidence.header['backend']['name']} {evidence.header['backend']['version']}")
 
 
-def _headline(conclusion: Conclusion, rest: str) -> Iterator[str]:
+def _write_headline(conclusion: Conclusion, rest: str) -> Iterator[str]:
     if conclusion.headline:
         yield paint("red", wrap(conclusion.headline, 2, most=_MAX_DETAIL_LINES, rest=rest))
 
@@ -122,7 +122,7 @@ def _end(conclusion: Conclusion, out: Path | None) -> Iterator[str]:
         yield f"report: {relative(out / PAGE)}" if (out / PAGE).exists() else f"results: {relative(out / RESULTS)}"
 
 
-def _facts(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> Iterator[str]:
+def _write_facts(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> Iterator[str]:
     counts = conclusion.counts
     numbers = [paint(APPEARANCES[v].style or "dim", f"{counts[v]:,} {v}") for v in VERDICTS if counts.get(v)]
     yield f"  {' · '.join(numbers)}"
@@ -131,7 +131,7 @@ def _facts(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> Iterator[s
         yield f"  {drawn}"
 
 
-def _notes(evidence: Evidence, conclusion: Conclusion, failures: Failures) -> Iterator[str]:
+def _write_notes(evidence: Evidence, conclusion: Conclusion, failures: Failures) -> Iterator[str]:
     """Yield all notes; the first is the headline, if there is one."""
     notes = [*conclusion.notes, *evidence.footer["notes"]]
     if failures.outside:
@@ -140,7 +140,7 @@ def _notes(evidence: Evidence, conclusion: Conclusion, failures: Failures) -> It
         yield paint("yellow", wrap(f"note: {note}", 2, 4))
 
 
-def _part_table(results: Sequence[Result]) -> Iterator[tuple[str, str]]:
+def _write_part(results: Sequence[Result]) -> Iterator[tuple[str, str]]:
     """Yield a line for each row, or for each verdict if there are many rows."""
     lines = [(tuple(dict.fromkeys(result.verdicts.values())), result.row) for result in results]
     if len(results) > _MAX_ROWS_SHOWN:
@@ -150,7 +150,7 @@ def _part_table(results: Sequence[Result]) -> Iterator[tuple[str, str]]:
         yield f"  {', '.join(paint(APPEARANCES[verdict].style or 'dim', verdict) for verdict in verdicts)}", what
 
 
-def _failures(suite: Suite, failures: Failures, evidence: Evidence, every_row: bool, rest: str) -> Iterator[str]:
+def _write_failures(suite: Suite, failures: Failures, evidence: Evidence, every_row: bool, rest: str) -> Iterator[str]:
     """Yield the kinds of failures, those to be mended first in front; `rest` says what has all of a long message.
 
     Rows that differ from those before in the rule only have a line.
@@ -161,14 +161,16 @@ def _failures(suite: Suite, failures: Failures, evidence: Evidence, every_row: b
     shown = failures.kinds if every_row else failures.kinds[:MAX_KINDS_SHOWN]
     for kind in shown:
         if kind.is_further_rule and not every_row:
-            yield _rule_line(kind, evidence.header)
+            yield _name_rule(kind, evidence.header)
         else:
-            yield from _kind(suite, kind, every_row, evidence.header, rest)
+            yield from _write_kind(suite, kind, every_row, evidence.header, rest)
     if more := len(failures.kinds) - len(shown):
         yield f"  and {count_noun(more, 'more kind')}: the report has all, and so has --verbose"
 
 
-def _kind(suite: Suite, kind: KindUnderRule, every_row: bool, header: Mapping[str, Any], rest: str) -> Iterator[str]:
+def _write_kind(
+    suite: Suite, kind: KindUnderRule, every_row: bool, header: Mapping[str, Any], rest: str
+) -> Iterator[str]:
     """Yield what went wrong, and for its first row, or all, details and the commands that repeat and explain it."""
     yield wrap(f"{kind.title} · {kind.about}", 2, 4).replace(kind.title, paint("red", kind.title), 1)
     if kind.common.cause:
@@ -177,18 +179,18 @@ def _kind(suite: Suite, kind: KindUnderRule, every_row: bool, header: Mapping[st
         yield wrap(": ".join(map(str, filter(None, (locate_case(row.case, suite), row.id, row.case.title)))), 6)
         if result.detail:
             yield wrap(pick_error_line(result.detail), 6, most=_MAX_DETAIL_LINES, rest=rest)
-        if shown := shown_lines(row, result, every_row):
+        if shown := list_shown_lines(row, result, every_row):
             yield lines([verbatim(f"      {line}") for line in shown])
         if not result.needs_calls_before:
-            yield verbatim(paint("bold", f"      {shlex.join([*run_words(header), *row_words(row)])}"))
+            yield verbatim(paint("bold", f"      {shlex.join([*list_run_words(header), *list_row_options(row)])}"))
         if parse_drawn_id(row.id) is None:
             yield verbatim(f"      {shlex.join([*explain_words(header), row.case.id])}")
 
 
-def _rule_line(kind: KindUnderRule, header: Mapping[str, Any]) -> str:
+def _name_rule(kind: KindUnderRule, header: Mapping[str, Any]) -> str:
     """Name a rule, and the command that repeats its first row, or the row if there is none."""
     row, result = kind.members[0]
-    words = [row.id] if result.needs_calls_before else [*run_words(header), *row_words(row)]
+    words = [row.id] if result.needs_calls_before else [*list_run_words(header), *list_row_options(row)]
     return verbatim(f"    {kind.line}: {paint('bold', shlex.join(words))}")
 
 

@@ -43,9 +43,9 @@ def add_limits(parser: Parser) -> None:
 
 
 def read_limits(args: argparse.Namespace) -> ProcessLimits:
-    from ..isolate.backend import limits_for  # as above
+    from ..isolate.backend import choose_limits  # as above
 
-    return limits_for(args.backend, args.timeout, args.memory)
+    return choose_limits(args.backend, args.timeout, args.memory)
 
 
 def add_jobs(parser: Parser, default: int = 1) -> None:

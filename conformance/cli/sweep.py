@@ -25,7 +25,7 @@ from ..system.files import lock_folder
 from ..system.progress import Progress
 from ..system.terminal import count_noun, lines, paint, say, table, verbatim
 from ..verdict import planted
-from .arguments import Stop, emit, load_spec_of, refuse_unknown, suite_option
+from .arguments import Stop, emit, load_spec_of, refuse_unknown, write_suite_option
 from .parser import Parser, whole
 from .request import check_names
 from .shared_options import add_backend, add_isolation, add_jobs, add_limits, add_operation_and_type, read_limits
@@ -74,9 +74,9 @@ def run(args: argparse.Namespace) -> int:
         if code in (CONFORMS, FAILS):
             words = ["run", args.backend]
             if code == FAILS:
-                (rule, _), _ = _most_calls_first(results.total)[0]
+                (rule, _), _ = _sort_by_calls(results.total)[0]
                 words = ["explain", rule]
-            say(verbatim(f"next: conformance {shlex.join(words)}{suite_option(args.suite)}"))
+            say(verbatim(f"next: conformance {shlex.join(words)}{write_suite_option(args.suite)}"))
     return code
 
 
@@ -154,7 +154,7 @@ def _conclude(results: SweepResults, operations: Iterable[str], types: Iterable[
     return CONFORMS, "every call went as the documents say"
 
 
-def _most_calls_first(total: Tally) -> list[tuple[tuple[str, str], FailedCalls]]:
+def _sort_by_calls(total: Tally) -> list[tuple[tuple[str, str], FailedCalls]]:
     return sorted(total.failures.items(), key=lambda item: (-item[1].calls, item[0]))
 
 
@@ -170,7 +170,7 @@ def _show(results: SweepResults, code: int, why: str) -> None:
         rows.append((document, *(f"{counts.get(name, 0):,}" for name in heads[1:])))
     say(table(rows, heads, range(1, len(heads))))
     say(f"{count_noun(total.calls, 'call')} in {results.seconds} s")
-    for (rule, diagnosis), failure in _most_calls_first(total):
+    for (rule, diagnosis), failure in _sort_by_calls(total):
         say()
         way, number = failure.example["call"], count_noun(failure.calls, "call")
         say(f"{paint('red', diagnosis)} · {rule} · {number}; the smallest, {way}:")

@@ -20,13 +20,13 @@ _TRUE = frozenset({"true", "t", "yes", "y", "on", "1"})
 _FALSE = frozenset({"false", "f", "no", "n", "off", "0"})
 
 
-def _plain(text: str) -> str:
+def _write_plainly(text: str) -> str:
     return text.strip().strip(_QUOTES).strip()
 
 
 def read_typed_lengths(option: str, text: str) -> tuple[str | None, tuple[int | str, ...]]:
     """Read `f32[batch, 4]` as a type and lengths; the type is None if none is written, or `T`."""
-    plain = _plain(text)
+    plain = _write_plainly(text)
     match = _TYPED.match(plain)
     if match is None:
         return None, read_src_lengths(option, text)
@@ -35,7 +35,7 @@ def read_typed_lengths(option: str, text: str) -> tuple[str | None, tuple[int | 
 
 def read_named_lengths(option: str, text: str) -> tuple[int | str, ...]:
     """Read `3,4,5`, `3x4x5`, `[3, 4, 5]`, `3 4 5`, also with names such as `batch,3`; nothing or `()` for rank 0."""
-    entries = _entries(option, text)
+    entries = _split_entries(option, text)
     return tuple(each if _NAME.fullmatch(each) else _number(option, each, text) for each in entries)
 
 
@@ -50,24 +50,24 @@ def read_src_lengths(option: str, text: str) -> tuple[int | str, ...]:
 
 def read_entries(option: str, text: str) -> tuple[int, ...]:
     """Read the same without names."""
-    return tuple(_number(option, entry, text) for entry in _entries(option, text))
+    return tuple(_number(option, entry, text) for entry in _split_entries(option, text))
 
 
 def read_partial_lengths(option: str, text: str) -> tuple[int | None, ...]:
     """Read lengths in the same forms, and `?` for a length that is not known."""
-    return tuple(None if entry == "?" else _number(option, entry, text) for entry in _entries(option, text))
+    return tuple(None if entry == "?" else _number(option, entry, text) for entry in _split_entries(option, text))
 
 
-def _entries(option: str, text: str) -> list[str]:
-    body = _plain(text)
+def _split_entries(option: str, text: str) -> list[str]:
+    body = _write_plainly(text)
     if body[:1] in _PAIRS:
         if body[-1:] != _PAIRS[body[0]]:
-            raise _nonsense(option, text, f"{body[0]!r} is not closed")
+            raise _refuse(option, text, f"{body[0]!r} is not closed")
         body = body[1:-1].strip()
     if body[-1:] in (",", ";"):  # a tuple of one, as Python writes it
         body = body[:-1].rstrip()
         if not body:
-            raise _nonsense(option, text, "there is a comma without a number")
+            raise _refuse(option, text, "there is a comma without a number")
     if not body:
         return []
     if _NAME.fullmatch(body):  # an x may be a name, or a part of one
@@ -81,32 +81,32 @@ def _entries(option: str, text: str) -> list[str]:
 
 def _number(option: str, entry: str, text: str) -> int:
     if not entry:
-        raise _nonsense(option, text, "an entry is empty")
+        raise _refuse(option, text, "an entry is empty")
     if not _ENTRY.fullmatch(entry):
-        raise _nonsense(option, text, f"{entry[:40]!r} is not a whole number")
+        raise _refuse(option, text, f"{entry[:40]!r} is not a whole number")
     digits = entry.lstrip("+-").replace("_", "").lstrip("0")
     if len(digits) > 19 or int(digits or "0") > MAX_NUMBER + (entry[0] == "-"):
         raise Stop(f"{option}: {entry[:40]!r} does not fit 64 bits; write at most {MAX_NUMBER}")
     return int(entry)
 
 
-def _nonsense(option: str, text: str, why: str) -> Stop:
+def _refuse(option: str, text: str, why: str) -> Stop:
     quoted = text if len(text) <= 60 else f"{text[:57]}..."
     return Stop(f"{option} {quoted!r}: {why}; write for example {option}=3,4,5, or {option}=() for rank 0")
 
 
 def read_boolean(option: str, text: str) -> bool:
     """Read true or false, also as yes and no, on and off, 1 and 0."""
-    plain = _plain(text).lower()
+    plain = _write_plainly(text).lower()
     if plain in _TRUE | _FALSE:
         return plain in _TRUE
     raise Stop(f"{option} {text[:60]!r} is neither true nor false; write {option} true")
 
 
 def read_type(option: str, text: str) -> str:
-    return pick(f"type for {option}:", _plain(text), (*WIDTH, "string"))
+    return pick(f"type for {option}:", _write_plainly(text), (*WIDTH, "string"))
 
 
 def read_names(text: str) -> tuple[str, ...]:
     """Read a list of names with commas or blanks between them."""
-    return tuple(filter(None, re.split(r"[,;\s]+", _plain(text).strip("()[]{}"))))
+    return tuple(filter(None, re.split(r"[,;\s]+", _write_plainly(text).strip("()[]{}"))))

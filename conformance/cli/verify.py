@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
         repeated = repeat(report.evidence, plan, backend, number) if number else None
         why = why_not(report, plan, document) or ""
     if args.json:
-        emit(_data(report, why, unmet, repeated))
+        emit(_collect_data(report, why, unmet, repeated))
     else:
         _show(report, unmet, repeated)
         if report.conclusion is not None and not report.mismatches:
@@ -140,7 +140,7 @@ def _list_unmet(require: Sequence[str] | None, claims: Path | None, plan: Plan, 
             yield f"--require {' --require '.join(names)}: {demanded.why}"
 
 
-def _data(report: Verification, why: str, unmet: Sequence[str], repeated: Repetition | None) -> dict[str, Any]:
+def _collect_data(report: Verification, why: str, unmet: Sequence[str], repeated: Repetition | None) -> dict[str, Any]:
     conclusion = report.conclusion
     return {
         "files": report.files,

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from ..load.folders import cases_folder
+from ..load.folders import find_cases_folder
 from ..meaning.domain import Lengths
 from ..model import Case, Place
 from ..model.types import WIDTH
@@ -60,7 +60,7 @@ def count_combinations() -> int:
 
 @lru_cache(1)
 def _read_lines() -> tuple[str, ...]:
-    lines = (cases_folder() / COMBINATIONS_FILE).read_text(encoding="ascii").splitlines()
+    lines = (find_cases_folder() / COMBINATIONS_FILE).read_text(encoding="ascii").splitlines()
     return tuple(line for line in lines if line and line[0] != "#")
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..load.folders import spec_folder
+from ..load.folders import find_spec_folder
 from ..load.schema import read_file
 from ..load.strict_yaml import raise_problems
 from ..meaning.domain import Lengths
@@ -106,7 +106,7 @@ class Factors:
 
 @lru_cache(1)
 def _read() -> Any:
-    content, problems = read_file(spec_folder() / "factors.yaml", "factors")
+    content, problems = read_file(find_spec_folder() / "factors.yaml", "factors")
     raise_problems(problems)
     return content
 

@@ -6,8 +6,8 @@ import importlib
 from collections.abc import Mapping
 from typing import Any
 
-from ..adapter import bundled_backends, name_and_device
-from ..isolate.backend import isolation_of, limits_for
+from ..adapter import name_and_device, read_bundled_backends
+from ..isolate.backend import choose_limits, isolation_of
 from ..isolate.process.launch import ProcessLimits
 from ..model import Unsupported
 from ..plan.quick import QUICK
@@ -17,34 +17,34 @@ from .results import Target
 _MAX_SECONDS = 600.0
 
 
-def suite_words(header: Mapping[str, Any]) -> list[str]:
+def list_suite_options(header: Mapping[str, Any]) -> list[str]:
     """Return the folder of the suite that a run was given, as words of a command."""
     folder = header.get("folders", {}).get("suite")
     return ["--suite", folder] if folder else []
 
 
-def pytest_suite_words(header: Mapping[str, Any]) -> list[str]:
+def list_pytest_suite_options(header: Mapping[str, Any]) -> list[str]:
     """Return the same for pytest, which looks for its configuration beside a path that follows a blank."""
-    return [f"--conformance-suite={folder}" for folder in suite_words(header)[1:]]
+    return [f"--conformance-suite={folder}" for folder in list_suite_options(header)[1:]]
 
 
 def limits_of(limits: ProcessLimits, backend: str) -> dict[str, Any]:
     """Return the limits that are not the backend's usual ones, for a header: seconds of a call, MiB of a process."""
-    usual = limits_for(backend)
+    usual = choose_limits(backend)
     own = {"timeout": (limits.seconds, usual.seconds), "memory": (limits.memory >> 20, usual.memory >> 20)}
     return {name: value for name, (value, usual_value) in own.items() if value != usual_value}
 
 
-def limits_again(header: Mapping[str, Any], backend: str) -> ProcessLimits:
+def read_process_limits(header: Mapping[str, Any], backend: str) -> ProcessLimits:
     """Return the limits for calling rows of a run again with a backend: the run's time for a call, up to 10 minutes."""
-    usual = limits_for(backend)
+    usual = choose_limits(backend)
     return usual._replace(seconds=min(header.get("limits", {}).get("timeout", usual.seconds), _MAX_SECONDS))
 
 
-def run_words(header: Mapping[str, Any]) -> list[str]:
+def list_run_words(header: Mapping[str, Any]) -> list[str]:
     """Return the command that runs the backend again, with the suite, isolation and limits of the run."""
     backend, isolation = header["backend"]["adapter"], header.get("isolation")
-    words = ["conformance", "run", backend, *suite_words(header)]
+    words = ["conformance", "run", backend, *list_suite_options(header)]
     if isolation not in (None, isolation_of(backend)):
         words += ["--isolation", isolation]
     if "nonce" in header:
@@ -54,9 +54,9 @@ def run_words(header: Mapping[str, Any]) -> list[str]:
     return words
 
 
-def same_run_words(header: Mapping[str, Any]) -> list[str]:
-    """Return the command that makes the same run again: that of `run_words`, with the part of the suite that ran."""
-    target, words = Target.from_json(header["target"]), run_words(header)
+def list_same_run(header: Mapping[str, Any]) -> list[str]:
+    """Return the command that makes the same run again: `list_run_words`, with the part of the suite that ran."""
+    target, words = Target.from_json(header["target"]), list_run_words(header)
     parts = {
         "--operation": target.operations, "--type": target.types, "--document": target.documents,
         "--require": target.require, "--last-failed": (target.last_failed,), "--shard": (target.shard,),
@@ -70,19 +70,19 @@ def same_run_words(header: Mapping[str, Any]) -> list[str]:
     return [*words, *(["--drawn-rows", str(header["drawn"]["rows"])] if "drawn" in header else [])]
 
 
-def row_words(row: Row) -> list[str]:
+def list_row_options(row: Row) -> list[str]:
     """Return the options that choose one row."""
     return ["-k", row.id, *(["--large"] if "large" in row.facets else [])]
 
 
 def explain_words(header: Mapping[str, Any]) -> list[str]:
-    return ["conformance", "explain", *suite_words(header)]
+    return ["conformance", "explain", *list_suite_options(header)]
 
 
-def script_parts(row: Row, backend: str) -> Any:
+def make_script_parts(row: Row, backend: str) -> Any:
     """Return the parts of the script of the library's own calls; None if there is no such script."""
     name, device = name_and_device(backend)
-    if name not in bundled_backends() or parse_drawn_id(row.id):
+    if name not in read_bundled_backends() or parse_drawn_id(row.id):
         return None
     repro: Any = importlib.import_module("conformance.adapters.repro")
     write = repro.WRITERS.get(name)

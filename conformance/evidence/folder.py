@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..system.exit_codes import CommandError
 from ..system.text import quote_json
-from .results import PACKED, unfinished_path
+from .results import PACKED, name_unfinished
 
 RESULTS = "results.jsonl"
 PUBLISHED = f"{RESULTS}{PACKED}"
@@ -38,11 +38,11 @@ def find_results(folder: Path) -> list[Path]:
     return [path for name in (RESULTS, PUBLISHED) if (path := folder / name).exists()]
 
 
-def results_path(path: Path) -> Path:
+def find_results_path(path: Path) -> Path:
     """Return the path of the results in a folder, also of an unfinished run; any other path is returned as it is."""
     if not path.is_dir():
         return path
-    unfinished = unfinished_path(path / RESULTS)
+    unfinished = name_unfinished(path / RESULTS)
     return next(iter(find_results(path)), unfinished if unfinished.exists() else path / RESULTS)
 
 
@@ -60,7 +60,7 @@ def clear(folder: Path) -> None:
     if (folder / CERTIFICATE).exists():
         raise CommandError(f"{folder}: holds a certificate; name another folder, or remove this one")
     remove_reports(folder)
-    for path in (folder / RESULTS, unfinished_path(folder / RESULTS)):
+    for path in (folder / RESULTS, name_unfinished(folder / RESULTS)):
         path.unlink(missing_ok=True)
 
 

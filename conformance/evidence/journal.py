@@ -56,7 +56,7 @@ def make_header(
     """
     return {
         "format": format_,
-        "suite": suite_record(spec, digest),
+        "suite": make_suite_record(spec, digest),
         "backend": {
             "name": identity.name, "version": identity.version, "adapter": backend, "detail": dict(identity.detail),
             "digest": digest_of_adapter,
@@ -68,7 +68,7 @@ def make_header(
     }  # fmt: skip
 
 
-def suite_record(spec: Spec, digest: str) -> dict[str, Any]:
+def make_suite_record(spec: Spec, digest: str) -> dict[str, Any]:
     """Return what a header says about the suite; `digest` is that of its files."""
     documents = {document.id: document.sha256 for document in spec.documents.values()}
     return {"version": __version__, "digest": digest, "documents": documents}
@@ -89,7 +89,7 @@ encode = json.JSONEncoder(separators=(",", ":")).encode
 """One encoder for all records, because `json.dumps` makes a new one each time."""
 
 
-def unfinished_path(path: Path) -> Path:
+def name_unfinished(path: Path) -> Path:
     """Return the name of a file until it is whole."""
     return path.with_name(f"{path.name}{UNFINISHED}")
 
@@ -131,7 +131,7 @@ class JournalReader:
 
     def __iter__(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
         digest, count, footer = hashlib.sha256(), 0, None
-        for number, line, record in self._records():
+        for number, line, record in self._read_records():
             if record["record"] == "footer":
                 footer = record
             else:
@@ -148,7 +148,7 @@ class JournalReader:
     def salvage_records(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
         """Yield the whole records of a file that may end anywhere."""
         self._lines = ((number, line) for number, line in self._lines if line.endswith(b"\n"))
-        for number, _, record in self._records():
+        for number, _, record in self._read_records():
             if record["record"] != "footer":  # the run was interrupted while it gave the file its name
                 yield number, record
 
@@ -161,7 +161,7 @@ class JournalReader:
         self._check_form(header, 1)
         return header
 
-    def _records(self) -> Iterator[tuple[int, bytes, dict[str, Any]]]:
+    def _read_records(self) -> Iterator[tuple[int, bytes, dict[str, Any]]]:
         """Yield each record behind the header, with the number of its line and the line; a footer is the last."""
         footer_at = 0
         for number, line in self._lines:
@@ -204,7 +204,7 @@ def salvage(
 
     `path` is the name that a whole file has. InvalidEvidence if they are not of the run that `header` begins.
     """
-    part = unfinished_path(path)
+    part = name_unfinished(path)
     if path.exists() and not part.exists():
         raise InvalidEvidence(f"{path}: the run ended; there is nothing to resume")
     with refuse_unreadable(part, "; there is no run to resume"), open_regular(part) as stream:

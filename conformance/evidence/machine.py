@@ -40,12 +40,12 @@ def environment() -> dict[str, str]:
         "system": platform.system(),
         "machine": platform.machine(),
         "byteorder": sys.byteorder,
-        **_processor(),
+        **_describe_processor(),
         "variables": " ".join(f"{name}={_PATH.sub('', value)}" for name, value in sorted(_VARIABLES.items())) or "none",
     }
 
 
-def _processor() -> dict[str, str]:
+def _describe_processor() -> dict[str, str]:
     """Return the name of the first processor and its instructions that matter. Only Linux tells the instructions."""
     facts: dict[str, str] = {}
     if _CPUINFO.exists():
@@ -66,7 +66,7 @@ _MAY_DIFFER = "processor", "instructions"
 """Keys that may differ between the machines that share a run."""
 
 
-def shared_part(environment: Mapping[str, str]) -> dict[str, str]:
+def pick_shared_part(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the part of an environment that all shards of a run must have in common."""
     return {key: value for key, value in environment.items() if key not in _MAY_DIFFER}
 

@@ -29,14 +29,14 @@ from .journal import (
     OtherFormat,
     Tampered,
     make_header,
+    name_unfinished,
     seal_of,
-    unfinished_path,
 )
 
 __all__ = [
-    "FORMAT", "FORMS", "MAX_BYTES", "PACKED", "DrawnCounts", "Evidence", "InvalidEvidence", "OtherFormat",
-    "Tampered", "Target", "find_miscounts", "header_of", "is_packed", "pack", "parse", "read", "read_content",
-    "read_unfinished", "refuse_incomplete", "salvage", "seal_of", "unfinished_path", "unpack",
+    "FORMAT", "FORMS", "MAX_BYTES", "PACKED", "DrawnCounts", "Evidence", "InvalidEvidence", "OtherFormat", "Tampered",
+    "Target", "find_miscounts", "header_of", "is_packed", "name_unfinished", "pack", "parse", "read", "read_content",
+    "read_unfinished", "refuse_incomplete", "salvage", "seal_of", "unpack",
 ]  # fmt: skip
 PACKED = ".xz"
 """The ending of the name of packed evidence."""
@@ -259,7 +259,7 @@ def pack(data: bytes) -> bytes:
 def parse(data: bytes, path: Path) -> Evidence:
     """Read the content of a results file; `path` is for messages."""
     reader = JournalReader(io.BytesIO(data), path, FORMS)
-    results = _results(path, reader)
+    results = _make_results(path, reader)
     times = reader.footer.get("milliseconds", {})
     if unknown := times.keys() - {result.row for result in results}:
         raise InvalidEvidence(
@@ -290,19 +290,19 @@ def parse(data: bytes, path: Path) -> Evidence:
 
 def read_unfinished(path: Path) -> Evidence:
     """Read the whole rows of a run that did not end; `path` is the name that its file would have got."""
-    data = read_content(part := unfinished_path(path))
+    data = read_content(part := name_unfinished(path))
     reader = JournalReader(io.BytesIO(data), part, FORMS)
-    results = _results(part, reader.salvage_records())
+    results = _make_results(part, reader.salvage_records())
     footer = {"notes": [], "planted": {}, "seconds": 0, "interrupted": True}
     return Evidence(reader.header, results, footer, hashlib.sha256(data).hexdigest())
 
 
 def salvage(path: Path, header: Mapping[str, Any]) -> list[Result]:
     """Read the whole rows of an interrupted run, as `journal.salvage` does."""
-    return list(_results(unfinished_path(path), journal.salvage(path, FORMS, header)))
+    return list(_make_results(name_unfinished(path), journal.salvage(path, FORMS, header)))
 
 
-def _results(path: Path, records: Iterable[tuple[int, Mapping[str, Any]]]) -> tuple[Result, ...]:
+def _make_results(path: Path, records: Iterable[tuple[int, Mapping[str, Any]]]) -> tuple[Result, ...]:
     """Make the results of records; InvalidEvidence if a row occurs twice."""
     results: dict[str, Result] = {}
     for number, record in records:

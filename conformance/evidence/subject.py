@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 from ..adapter import command_of
 from ..isolate.protocol.opened import OpenedFiles, with_children
-from ..system.files import adapters_folder, sha256_of
+from ..system.files import find_adapters_folder, sha256_of
 from ..system.terminal import count_noun, printable
 
 _PROC = Path("/proc")
@@ -88,7 +88,7 @@ NO_SUBJECT = Subject({}, False, (), {})
 
 def read_subject(pid: int, backend: str, opened: OpenedFiles) -> Subject:
     """Return the files under test of a process of a backend and of its children; none on a system without /proc."""
-    _records_in.cache_clear()
+    _read_records.cache_clear()
     processes = {process: list(_mappings_of(process)) for process in with_children(pid)}
     if not processes[pid]:
         return NO_SUBJECT
@@ -297,13 +297,13 @@ def _read(path: Path) -> str:
 def _is_left_out(path: Path, is_code: bool) -> bool:
     """Ask whether a file is of the system or of the suite, or data that says nothing about the backend."""
     if path.is_relative_to(_SUITE):
-        return not path.is_relative_to(adapters_folder().resolve())
+        return not path.is_relative_to(find_adapters_folder().resolve())
     if path.is_relative_to(_STANDARD_LIBRARY) and _PACKAGES.isdisjoint(path.parts):
         first = path.relative_to(_STANDARD_LIBRARY).as_posix().removeprefix("lib-dynload/")
         module = re.split("[./]", first)[0]  # a wheel may put others there, too
         return module in sys.stdlib_module_names or module.startswith(_OF_DISTRIBUTION)
     if is_code:
-        by_python = path in _mapped_by_python()
+        by_python = path in _find_mapped_by_python()
         if path.suffix == ".pth" and all(
             line[:1] in ("", "#") or (line[:6] != "import" and Path(path.parent, line).is_dir())
             for line in _read(path).splitlines()
@@ -317,7 +317,7 @@ def _is_left_out(path: Path, is_code: bool) -> bool:
 
 
 @cache
-def _mapped_by_python() -> frozenset[Path]:
+def _find_mapped_by_python() -> frozenset[Path]:
     """Return the files that our Python and its standard library map, in a process that has loaded nothing else."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("LD_")}
     command = [sys.executable, "-I", "-S", "-c", _LOAD_ALL]
@@ -327,7 +327,7 @@ def _mapped_by_python() -> frozenset[Path]:
 
 def _is_packaged(path: Path) -> bool:
     """Ask whether a package of Debian's kind has this file at this path, and it was not changed."""
-    sums = _md5_sums()
+    sums = _read_md5_sums()
     for name in {str(path)[1:], str(path)[1:].removeprefix("usr/")}:  # many systems moved all to /usr
         at = sums.find(f"  {name}\n".encode(errors="surrogateescape"))
         if at >= 0:
@@ -337,7 +337,7 @@ def _is_packaged(path: Path) -> bool:
 
 
 @cache
-def _md5_sums() -> bytes:
+def _read_md5_sums() -> bytes:
     return b"".join(path.read_bytes() for path in Path("/var/lib/dpkg/info").glob("*.md5sums"))
 
 
@@ -355,11 +355,11 @@ class _Package(NamedTuple):
 
 
 def _package_of(path: Path) -> _Package | None:
-    adapters = adapters_folder().resolve()  # installed, or in a working copy of the suite: the name is the same
+    adapters = find_adapters_folder().resolve()  # installed, or in a working copy of the suite: the name is the same
     if path.is_relative_to(adapters):
         return _Package("adapters", adapters.parent, ())
     for folder in path.parents:
-        if package := _records_in(folder).get(path.relative_to(folder).as_posix()):
+        if package := _read_records(folder).get(path.relative_to(folder).as_posix()):
             return package
     top = path.parent
     while (top / "__init__.py").is_file() and (top.parent / "__init__.py").is_file():
@@ -368,7 +368,7 @@ def _package_of(path: Path) -> _Package | None:
 
 
 @lru_cache(None)
-def _records_in(folder: Path) -> Mapping[str, _Package]:
+def _read_records(folder: Path) -> Mapping[str, _Package]:
     """Return the package that lists each file below a folder.
 
     Not listed are what the installer writes, which differs from machine to machine, and byte code, which is not read.

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 from ..isolate.process.usage import ProcessEnd
 from ..model import VERDICTS, Result
 from ..system.files import create, open_regular
-from .journal import Tampered, encode, seal_of, unfinished_path
+from .journal import Tampered, encode, name_unfinished, seal_of
 from .results import DrawnCounts, Evidence, parse
 from .subject import NO_SUBJECT, Subject
 
@@ -34,7 +34,7 @@ class Writer:
         self._size = self._number = self._resumed = 0
         self._counts: Counter[str] = Counter()
         self._milliseconds: dict[str, int] = {}
-        self._stream: BinaryIO = io.BytesIO() if path is None else create(unfinished_path(path), _BUFFER_BYTES)
+        self._stream: BinaryIO = io.BytesIO() if path is None else create(name_unfinished(path), _BUFFER_BYTES)
         self._header_digest = hashlib.sha256(self._append(header)).hexdigest()
 
     def row(self, result: Result) -> None:
@@ -88,7 +88,7 @@ class Writer:
             yield
         except OSError as error:
             if self._path is not None:
-                error.filename = str(unfinished_path(self._path))
+                error.filename = str(name_unfinished(self._path))
             with contextlib.suppress(OSError):
                 self._stream.close()  # otherwise the buffer would be written again when the object is deleted
             raise
@@ -112,11 +112,11 @@ class Writer:
             return
         named, failure = self._path, None
         try:
-            os.replace(unfinished_path(self._path), self._path)
+            os.replace(name_unfinished(self._path), self._path)
         except (FileNotFoundError, IsADirectoryError):
             pass  # somebody removed it, or put a folder there
         except OSError as error:
-            named, failure = unfinished_path(self._path), error
+            named, failure = name_unfinished(self._path), error
         digest, size = hashlib.sha256(), 0
         with contextlib.suppress(OSError), open_regular(named) as stream:
             while size <= self._size and (chunk := stream.read(_CHUNK_BYTES)):
@@ -132,7 +132,7 @@ class Writer:
         if digest == self._whole.digest():
             return
         if self._path is not None:
-            for path in (self._path, unfinished_path(self._path)):
+            for path in (self._path, name_unfinished(self._path)):
                 with contextlib.suppress(OSError):
                     path.unlink(missing_ok=True)
         raise Tampered(f"{self._path} was changed while the run wrote it; no verdict holds, run again")

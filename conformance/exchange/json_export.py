@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import __version__
 from ..load.faults import load_faults
-from ..load.folders import spec_folder
+from ..load.folders import find_spec_folder
 from ..meaning.faults import KnownFaults
 from ..model import Meaning, PlainCall, Suite
 from ..model.types import WIDTH
@@ -64,7 +64,7 @@ def write_vectors(suite: Suite, chosen: Iterable[AlikeRows], out: Path) -> int:
     for group in chosen:
         tests.setdefault(group.rows[0].case.rule, []).append(_test_of(group.rows, known))
         types.add(group.rows[0].type)
-    texts = {"schema.json": (spec_folder() / "schema" / "vectors.json").read_text(encoding="utf-8")}
+    texts = {"schema.json": (find_spec_folder() / "schema" / "vectors.json").read_text(encoding="utf-8")}
     for rule, each in tests.items():
         lines = ",\n".join(json.dumps(test) for test in each)
         texts[f"{rule}.json"] = f'{{"schema": "schema.json", "rule": "{rule}", "tests": [\n{lines}\n]}}\n'

@@ -90,12 +90,12 @@ def check_model(model: Model, judge: NodeJudge, trials: Sequence[Trial], known: 
         decisions = [judge.decide(node) for node in variants]
         by_document = {name: tuple(each[name] for each in decisions) for name in decisions[0]}
         node = CheckedNode(trials, variants, by_document)
-        faults = dict.fromkeys(fault for call in _legal_calls(node) for fault in known.of_legal_call(call))
+        faults = dict.fromkeys(fault for call in _list_legal_calls(node) for fault in known.of_legal_call(call))
         checked.append(node._replace(faults=tuple(faults)))
     return checked
 
 
-def _legal_calls(node: CheckedNode) -> Iterator[PlainCall]:
+def _list_legal_calls(node: CheckedNode) -> Iterator[PlainCall]:
     """Yield the call of each trial in which it is legal and known whole."""
     for number, variant in enumerate(node.variants):
         src, shape = known_dims(variant.src), known_dims(variant.shape)
@@ -140,14 +140,14 @@ def _format_lengths(some: Sequence[Trial], trials: Sequence[Trial]) -> str:
     """Write `x[0] = 1, 3..8`, or combinations if several lengths differ."""
     places = [place for place, _ in trials[0].lengths]
     if len(places) == 1:
-        runs = _runs(sorted({trial.lengths[0][1] for trial in some}))
+        runs = _find_runs(sorted({trial.lengths[0][1] for trial in some}))
         return f"{places[0]} = {', '.join(f'{first}..{last}' if last > first else str(first) for first, last in runs)}"
     named = [", ".join(f"{place} = {length}" for place, length in trial.lengths) for trial in some[:MAX_NAMED]]
     more = f" and {len(some) - MAX_NAMED} more of {len(trials)}" if len(some) > MAX_NAMED else ""
     return f"({'), ('.join(named)}){more}"
 
 
-def _runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
+def _find_runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Yield the first and the last of numbers that follow one another."""
     for _, group in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0]):
         run = [number for _, number in group]

@@ -43,7 +43,7 @@ class NodeJudge:
     def decide_everywhere(self, node: ReshapeNode) -> dict[str, NodeDecision]:
         return {document: self._decide(node, document) for document in self.spec.documents}
 
-    def rule_of_entries(self, node: ReshapeNode) -> str:
+    def find_rule_of_entries(self, node: ReshapeNode) -> str:
         """Return a rule that gives an entry of shape its length; of an empty shape, the first rule of all."""
         document = next(iter(self.spec.documents))
         entries = self.contracts[document].entries(node.src, node.shape, node.special_zero)

@@ -73,7 +73,7 @@ def write_product(number: int, names: Sequence[str]) -> int | str | None:
     return "*".join([str(number)] * (number != 1) + sorted(names)) if number and names else number
 
 
-def odd_form(src_type: str | None, declared: Dims | None, **odd: Any) -> CallForm:
+def make_odd_form(src_type: str | None, declared: Dims | None, **odd: Any) -> CallForm:
     """Return the form of a node that is well-formed except for what `odd` says."""
     type_ = src_type or UNKNOWN_TYPE
     return CallForm(type_, type_, **{"shape_type": "s64", **odd}, declared=without_names(declared))
@@ -93,7 +93,7 @@ def without_names(dims: Dims | None) -> tuple[int | None, ...] | None:
     return None if dims is None else tuple(length if isinstance(length, int) else None for length in dims)
 
 
-def bytes_of_model(path: Path, most: int) -> bytes:
+def read_model_bytes(path: Path, most: int) -> bytes:
     """Return the bytes of a file; UnreadableModel if it is none, or larger than `most`."""
     try:
         return read_bytes(path, most)

@@ -16,9 +16,9 @@ from .nodes import (
     ReshapeNode,
     UnreadableModel,
     are_equal_where_known,
-    bytes_of_model,
     fail_at,
     parse_json,
+    read_model_bytes,
 )
 
 MAX_BYTES = 1 << 26
@@ -30,7 +30,7 @@ _OWN_ATTRIBUTES = ("partition_id", "backend")
 
 def read_onednn_json(path: Path, answer: InferDst, kinds: Mapping[str, Operation]) -> ModelGraph:
     """Return the graph of a file; `kinds` are the operations that are reshapes, by their names there."""
-    data = parse_json(bytes_of_model(path, MAX_BYTES))
+    data = parse_json(read_model_bytes(path, MAX_BYTES))
     graph = data.get("graph") if isinstance(data, dict) else None
     if not isinstance(graph, list):
         raise UnreadableModel("there is no list `graph` in it; a dump of oneDNN Graph has one")
@@ -53,12 +53,12 @@ class _Reader:
     def operation(self, entry: Any, place: str) -> GraphOperation:
         if not isinstance(entry, dict) or not isinstance(entry.get("kind"), str):
             fail_at(place, entry, "an operation is an object with a text `kind`")
-        inputs, outputs = (list(self._tensors(entry, place, key)) for key in ("inputs", "outputs"))
+        inputs, outputs = (list(self._read_tensors(entry, place, key)) for key in ("inputs", "outputs"))
         takes, makes = (tuple(str(tensor["id"]) for tensor in tensors) for tensors in (inputs, outputs))
-        node = self._node(entry, place, inputs, outputs) if entry["kind"] in self._kinds else None
+        node = self._read_node(entry, place, inputs, outputs) if entry["kind"] in self._kinds else None
         return GraphOperation(takes, makes, node)
 
-    def _tensors(self, entry: dict[str, Any], place: str, key: str) -> Iterator[dict[str, Any]]:
+    def _read_tensors(self, entry: dict[str, Any], place: str, key: str) -> Iterator[dict[str, Any]]:
         tensors = entry.get(key, [])
         if not isinstance(tensors, list):
             fail_at(f"{place}.{key}", tensors, "a list of tensors is wanted")
@@ -66,7 +66,7 @@ class _Reader:
             at = f"{place}.{key}[{number}]"
             if not isinstance(tensor, dict) or type(tensor.get("id")) is not int:
                 fail_at(at, tensor, "a tensor is an object with a whole number `id`")
-            dims = _dims(tensor.get("shape"), f"{at}.shape")
+            dims = _read_dims(tensor.get("shape"), f"{at}.shape")
             other = self.dims.get(str(tensor["id"]))
             if not are_equal_where_known(dims, other):
                 fail_at(f"{at}.shape", tensor["shape"], f"tensor {tensor['id']} is {format_dims(other or ())} before")
@@ -74,12 +74,12 @@ class _Reader:
                 self.dims[str(tensor["id"])] = dims
             yield {**tensor, "shape": dims}
 
-    def _node(self, entry: dict[str, Any], place: str, inputs: list[Any], outputs: list[Any]) -> ReshapeNode:
+    def _read_node(self, entry: dict[str, Any], place: str, inputs: list[Any], outputs: list[Any]) -> ReshapeNode:
         attributes = entry.get("attrs", {})
         if not isinstance(attributes, dict):
             fail_at(f"{place}.attrs", attributes, "an object is wanted")
         values = {
-            name: _attribute(value, f"{place}.attrs.{name}")
+            name: _read_attribute(value, f"{place}.attrs.{name}")
             for name, value in attributes.items()
             if name not in _OWN_ATTRIBUTES
         }
@@ -87,7 +87,7 @@ class _Reader:
         wanted = ("special_zero", "shape") if takes_shape else ("special_zero",)
         operands = ("src",) if takes_shape else ("src", "shape")
         zero = values.get("special_zero")
-        shape = _entries(values.get("shape"), f"{place}.attrs.shape") if takes_shape else None
+        shape = _read_entries(values.get("shape"), f"{place}.attrs.shape") if takes_shape else None
         src = inputs[0] if inputs else {}
         dst = outputs[0] if outputs else {}
         src_type = str(src.get("dtype", "undef"))
@@ -111,26 +111,26 @@ class _Reader:
         )  # fmt: skip
 
 
-def _attribute(value: Any, place: str) -> tuple[str, Any]:
+def _read_attribute(value: Any, place: str) -> tuple[str, Any]:
     if not isinstance(value, dict) or not isinstance(value.get("type"), str) or "value" not in value:
         fail_at(place, value, "an attribute has a type and a value")
     return value["type"], value["value"]
 
 
-def _entries(value: tuple[str, Any] | None, place: str) -> tuple[int, ...] | None:
+def _read_entries(value: tuple[str, Any] | None, place: str) -> tuple[int, ...] | None:
     if value is None:
         return None
-    return (value[1],) if type(value[1]) is int else _whole_numbers(value[1], place)
+    return (value[1],) if type(value[1]) is int else _read_whole_numbers(value[1], place)
 
 
-def _dims(value: Any, place: str) -> Dims | None:
+def _read_dims(value: Any, place: str) -> Dims | None:
     """Return dims. If any length is unknown, the library writes a single INT64_MIN."""
     if value is None or value in ([_UNKNOWN], ""):
         return None
-    return tuple(length if length >= 0 else None for length in _whole_numbers(value, place))
+    return tuple(length if length >= 0 else None for length in _read_whole_numbers(value, place))
 
 
-def _whole_numbers(value: Any, place: str) -> tuple[int, ...]:
+def _read_whole_numbers(value: Any, place: str) -> tuple[int, ...]:
     if not isinstance(value, list) or len(value) > MAX_DIMS or not all(type(entry) is int for entry in value):
         fail_at(place, value, f"a list of at most {MAX_DIMS} whole numbers is wanted")
     return tuple(value)

@@ -22,9 +22,9 @@ from .nodes import (
     ReshapeNode,
     UnreadableModel,
     are_equal_where_known,
-    bytes_of_model,
     check_rank,
-    odd_form,
+    make_odd_form,
+    read_model_bytes,
 )
 from .onnx_values import MAX_ELEMENTS, Value, compute, compute_shape
 
@@ -55,7 +55,7 @@ def _explain(what: str) -> Iterator[None]:
 
 def read_onnx(path: Path) -> OnnxModel:
     """Return the model of a file; UnreadableModel if the package onnx is missing or the file is no ONNX."""
-    content = bytes_of_model(path, MAX_BYTES)
+    content = read_model_bytes(path, MAX_BYTES)
     try:
         onnx = importlib.import_module("onnx")
         importlib.import_module("onnx.shape_inference")
@@ -68,10 +68,10 @@ def read_onnx(path: Path) -> OnnxModel:
         raise UnreadableModel("not ONNX: there is no graph in it")
     if len(proto.graph.node) > MAX_NODES:
         raise UnreadableModel(f"graph.node: {len(proto.graph.node):,} nodes, at most {MAX_NODES:,} are read")
-    for graph, _ in _graphs(proto.graph, "graph"):
+    for graph, _ in _list_graphs(proto.graph, "graph"):
         _drop_weights(graph)
     for owner in (proto.graph, *proto.functions):
-        for graph, _ in _graphs(owner, ""):
+        for graph, _ in _list_graphs(owner, ""):
             _shorten_domains(graph.node)
     for owner in (proto, *proto.functions):
         _shorten_domains(owner.opset_import)
@@ -168,7 +168,7 @@ def _bind(graph: Any, binding: Binding) -> None:
 
 def _list_declared(graph: Any) -> Iterator[tuple[tuple[str, str], Any]]:
     """Yield the tensors behind the inputs of a model for which dims are declared, each with its graph and name."""
-    for inner, place in _graphs(graph, "graph"):
+    for inner, place in _list_graphs(graph, "graph"):
         for value in (*inner.value_info, *inner.output, *(inner.input if inner is not graph else ())):
             yield (place, value.name), value
 
@@ -207,7 +207,7 @@ def _fill_dims(graph: Any, declared: Mapping[tuple[str, str], Dims | None]) -> b
 
 
 def _set_symbols(graph: Any, symbols: Mapping[str, int]) -> None:
-    for inner, _ in _graphs(graph, "graph"):
+    for inner, _ in _list_graphs(graph, "graph"):
         for value in (*inner.input, *inner.output, *inner.value_info):
             for dim in value.type.tensor_type.shape.dim if value.type.tensor_type.HasField("shape") else ():
                 if dim.dim_param and isinstance(length := _length_of(dim, symbols), int):
@@ -217,13 +217,13 @@ def _set_symbols(graph: Any, symbols: Mapping[str, int]) -> None:
 # ── graphs, constants and values ──────────────────────────────────────────────────────────────────
 
 
-def _graphs(graph: Any, place: str) -> Iterator[tuple[Any, str]]:
+def _list_graphs(graph: Any, place: str) -> Iterator[tuple[Any, str]]:
     """Yield a graph and the graphs inside its nodes, with their places."""
     yield graph, place
     for number, node in enumerate(graph.node):
         for attribute in node.attribute:
             if attribute.HasField("g"):
-                yield from _graphs(attribute.g, f"{place}.node[{number}].{attribute.name}")
+                yield from _list_graphs(attribute.g, f"{place}.node[{number}].{attribute.name}")
 
 
 def _shorten_domains(named: Any) -> None:
@@ -244,7 +244,7 @@ def _drop_weights(graph: Any) -> None:
 
 def _store(onnx: Any, graph: Any, values: Mapping[tuple[str, str], Value]) -> None:
     """Replace the nodes that compute known values by constants, except reshapes, which are to be told."""
-    for inner, place in [*_graphs(graph, "graph")]:
+    for inner, place in [*_list_graphs(graph, "graph")]:
         held = {tensor.name for tensor in inner.initializer}
         for node in inner.node:
             for name in node.output:
@@ -329,10 +329,10 @@ class _Scope:
                 case attribute.TENSOR:
                     found[attribute.name] = self._read(attribute.t)
         if node.op_type == "Cast" and "to" in found:
-            found["to"] = self._dtype(found["to"])
+            found["to"] = self._find_dtype(found["to"])
         return found
 
-    def _dtype(self, number: int) -> Any:
+    def _find_dtype(self, number: int) -> Any:
         try:
             return self.onnx.helper.tensor_dtype_to_np_dtype(number)
         except (KeyError, ValueError):
@@ -372,7 +372,7 @@ def _reshape(
         shape = tuple(entry if isinstance(entry, str) else int(entry) for entry in value)
     elif value is not None:
         type_ = "s64" if value.dtype.kind in "iuO" else name_of(value.dtype)
-        form = odd_form(src.type, dst, shape_rank=value.ndim, shape_type=type_)
+        form = make_odd_form(src.type, dst, shape_rank=value.ndim, shape_type=type_)
     else:
         external = node.input[1] in scope.external
         missing = "shape is in an external file, which is not read" if external else "shape is computed while it runs"

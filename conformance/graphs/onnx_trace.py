@@ -37,12 +37,12 @@ class TracedModel:
     def nodes(self, binding: Binding) -> tuple[ReshapeNode, ...]:
         """Return the reshapes, with what the run has shown; what it has not shown is as in the file."""
         nodes = self.model.nodes(binding)
-        answer = _run({"path": str(self.path), "inputs": self._dims_of_inputs(binding)})
+        answer = _run({"path": str(self.path), "inputs": self._choose_input_dims(binding)})
         traced = answer.get("reshapes", {})
         failure = answer.get("failure") or answer.get("error")
         return tuple(_merge(node, traced.get(node.place), failure) for node in nodes)
 
-    def _dims_of_inputs(self, binding: Binding) -> dict[str, tuple[int, ...]]:
+    def _choose_input_dims(self, binding: Binding) -> dict[str, tuple[int, ...]]:
         dims = {}
         for name, declared in self.inputs.items():
             known = known_dims(binding.get(name, declared))

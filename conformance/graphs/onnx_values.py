@@ -45,7 +45,7 @@ def compute_shape(attributes: Mapping[str, Any], dims: Dims | None) -> Value | N
     return np.array(part, object if known_dims(part) is None else np.int64)
 
 
-def _axes(attributes: Mapping[str, Any], given: Value | None) -> Any:
+def _find_axes(attributes: Mapping[str, Any], given: Value | None) -> Any:
     """Return the axes as a tuple: those that an input gives, or else the attribute; None if neither does."""
     chosen = attributes.get("axes") if given is None else given.tolist()
     return None if chosen is None else tuple(chosen)
@@ -73,7 +73,7 @@ def _divide(_: Mapping[str, Any], a: Value, b: Value) -> Value:
     return np.asarray(a // b)
 
 
-def _constant_of_shape(attributes: Mapping[str, Any], shape: Value) -> Value:
+def _fill_shape(attributes: Mapping[str, Any], shape: Value) -> Value:
     value = attributes.get("value", np.zeros(1, np.float32))
     if not isinstance(value, np.ndarray) or math.prod(shape.tolist()) > MAX_ELEMENTS:
         raise ValueError("not followed")
@@ -81,13 +81,13 @@ def _constant_of_shape(attributes: Mapping[str, Any], shape: Value) -> Value:
 
 
 def _reduce_product(attributes: Mapping[str, Any], data: Value, axes: Value | None = None) -> Value:
-    chosen = _axes(attributes, axes)
+    chosen = _find_axes(attributes, axes)
     if not chosen and attributes.get("noop_with_empty_axes"):
         return data
     return np.asarray(data.prod(chosen or None, keepdims=bool(attributes.get("keepdims", 1))))
 
 
-def _cast_names(attributes: Mapping[str, Any], data: Value) -> Value:
+def _cast(attributes: Mapping[str, Any], data: Value) -> Value:
     if np.dtype(attributes["to"]) not in (np.int32, np.int64):
         raise ValueError("not followed")
     return data
@@ -107,8 +107,8 @@ def _multiply_names(_: Mapping[str, Any], a: Value, b: Value) -> Value:
 _OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "Identity": lambda _, data: data,
     "Gather": lambda attributes, data, indices: np.take(data, indices, attributes.get("axis", 0)),
-    "Unsqueeze": lambda attributes, data, axes=None: np.expand_dims(data, _axes(attributes, axes)),
-    "Squeeze": lambda attributes, data, axes=None: np.squeeze(data, _axes(attributes, axes)),
+    "Unsqueeze": lambda attributes, data, axes=None: np.expand_dims(data, _find_axes(attributes, axes)),
+    "Squeeze": lambda attributes, data, axes=None: np.squeeze(data, _find_axes(attributes, axes)),
     "Concat": lambda attributes, *parts: np.concatenate(parts, attributes["axis"]),
     "Slice": _slice,
     "Cast": lambda attributes, data: data.astype(attributes["to"]),
@@ -120,9 +120,9 @@ _OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "Where": lambda _, *parts: np.where(*parts),
     "Floor": lambda _, data: np.floor(data),
     "Ceil": lambda _, data: np.ceil(data),
-    "ConstantOfShape": _constant_of_shape,
+    "ConstantOfShape": _fill_shape,
     "ReduceProd": _reduce_product,
     "Reshape": lambda _, data, shape: data.reshape(shape),  # a 0 in shape fails, or has nothing to copy
 }
 _MOVES = ("Identity", "Gather", "Unsqueeze", "Squeeze", "Concat", "Slice", "Reshape")
-_OF_NAMES = {name: _OPERATIONS[name] for name in _MOVES} | {"Cast": _cast_names, "Mul": _multiply_names}
+_OF_NAMES = {name: _OPERATIONS[name] for name in _MOVES} | {"Cast": _cast, "Mul": _multiply_names}

@@ -14,7 +14,7 @@ from ..model.types import WIDTH, dtype_of
 from ..system.files import leaves_its_folder, open_regular
 from ..system.text import format_dims, quote
 from .model_graph import GraphOperation, ModelGraph
-from .nodes import Dims, InferDst, ReshapeNode, UnreadableModel, are_equal_where_known, bytes_of_model, odd_form
+from .nodes import Dims, InferDst, ReshapeNode, UnreadableModel, are_equal_where_known, make_odd_form, read_model_bytes
 from .onnx_values import MAX_ELEMENTS, Value, compute
 from .xml_tree import XmlElement, dims_of, fail, read_whole, read_xml
 
@@ -32,7 +32,7 @@ Port = tuple[str, str]
 
 def read_openvino_ir(path: Path, answer: InferDst) -> ModelGraph:
     """Return the graph of a file. Without model.bin only shapes are unknown."""
-    root = read_xml(bytes_of_model(path, MAX_BYTES))
+    root = read_xml(read_model_bytes(path, MAX_BYTES))
     if root.tag != "net" or not root.all("layers"):
         raise UnreadableModel(f"line {root.line}: the root is <{root.tag[:40]}>; OpenVINO IR has <net> with <layers>")
     reader = _Reader(path.with_suffix(".bin"))
@@ -63,14 +63,14 @@ class _Reader:
         for number, layer in layers.items():
             rank_zero = () if _is_rank_zero(layer) else None
             outputs = layer.all("output/port")
-            made = {_tensor_name(layer, port.get("id", ""), prefix): dims_of(port) or rank_zero for port in outputs}
+            made = {_name_tensor(layer, port.get("id", ""), prefix): dims_of(port) or rank_zero for port in outputs}
             self.dims |= made
             ports = layer.all("input/port")
             sources = [edges.get((number, port.get("id", ""))) for port in ports]
             for source in sources:
                 if source is not None and source[0] not in layers:
                     fail(layer, source[0], "an edge comes from a layer that is not there")
-            takes = tuple(_tensor_name(layers[at[0]], at[1], prefix) for at in sources if at is not None)
+            takes = tuple(_name_tensor(layers[at[0]], at[1], prefix) for at in sources if at is not None)
             is_input = layer.get("type") == "Parameter"
             if is_input and not prefix:
                 self.inputs |= made
@@ -93,15 +93,15 @@ class _Reader:
         value, why_unknown = values.of(sources[1])
         why = why_unknown if value is None else ""
         shape = tuple(int(entry) for entry in value) if value is not None and value.ndim == 1 else None
-        declared, src_type = dims_of(outputs[0]) if outputs else None, _type(ports[0])
+        declared, src_type = dims_of(outputs[0]) if outputs else None, _read_type(ports[0])
         odd: dict[str, Any] = {"missing_attributes": ("special_zero",)} if given is None else {}
         if value is not None and value.ndim != 1:
             odd["shape_rank"] = value.ndim
-        if (shape_type := _type(ports[1])) in WIDTH and shape_type not in INTEGERS:
+        if (shape_type := _read_type(ports[1])) in WIDTH and shape_type not in INTEGERS:
             odd["shape_type"] = shape_type
         if given is not None and flag is None:
             why = why or f"special_zero is {quote(given)}, and true or false is wanted"
-        form = odd_form(src_type, declared, **odd) if odd else None
+        form = make_odd_form(src_type, declared, **odd) if odd else None
         return ReshapeNode(name, place, None, src_type, dims_of(ports[0]), shape, flag, declared, form, why)
 
 
@@ -120,14 +120,14 @@ def _check_edge(port: XmlElement, maker: XmlElement, made: str) -> None:
             raise UnreadableModel(f"line {port.line}: a port has the dims {format_dims(dims)}, and {made_dims}")
 
 
-def _tensor_name(layer: XmlElement, port: str, prefix: str) -> str:
+def _name_tensor(layer: XmlElement, port: str, prefix: str) -> str:
     """Return the name of an input of the model, and a unique one of any other tensor."""
     if layer.get("type") == "Parameter" and not prefix:
         return layer.get("name", "")
     return f"\0{prefix}{layer.get('id', '')}:{port}"
 
 
-def _type(port: XmlElement) -> str | None:
+def _read_type(port: XmlElement) -> str | None:
     precision = port.get("precision", "").lower()
     return _TYPES.get(precision, precision or None)
 

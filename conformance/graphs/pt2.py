@@ -26,7 +26,7 @@ _TYPES = {
 
 def read_pt2(path: Path, answer: InferDst) -> Pt2Program:
     """Return the graph of a file; UnreadableModel if its JSON is missing, too large or not from torch.export."""
-    name, content = _program(path)
+    name, content = _read_program(path)
     program = parse_json(content, f"{name}: ")
     graph = _get(program, "graph_module", "graph")
     if not isinstance(graph, dict):
@@ -44,7 +44,7 @@ def _get(value: Any, *keys: str) -> Any:
     return value
 
 
-def _program(path: Path) -> tuple[str, bytes]:
+def _read_program(path: Path) -> tuple[str, bytes]:
     """Return the name and the bytes of the JSON in the zip file; at most MAX_BYTES are unpacked."""
     try:
         with open_regular(path) as stream, zipfile.ZipFile(stream) as archive:
@@ -94,56 +94,56 @@ class _Reader:
         self._file, self._graph, self._symbols, self._prefix = file, graph, symbols, prefix
         named = graph.get("sym_int_values")
         self._expressions: Mapping[str, Any] = named if isinstance(named, dict) else {}
-        values = self._part("tensor_values", dict)
+        values = self._read_part("tensor_values", dict)
         self._types = {
-            self._own(name): _TYPES.get(each["dtype"])
+            self._name_own(name): _TYPES.get(each["dtype"])
             for name, each in values.items()
             if isinstance(each, dict) and isinstance(each.get("dtype"), int)
         }
         self.dims: dict[str, Dims | None] = {
-            self._own(name): self._sizes(each.get("sizes"), f"{prefix}tensor_values[{quote(name)}]")
+            self._name_own(name): self._read_sizes(each.get("sizes"), f"{prefix}tensor_values[{quote(name)}]")
             for name, each in values.items()
             if isinstance(each, dict)
         }
 
     def flow(self, answer: InferDst) -> ModelGraph:
-        operations = [*self._operations()]
-        inputs = self._names(self._part("inputs", list))
+        operations = [*self._list_operations()]
+        inputs = self._list_names(self._read_part("inputs", list))
         return ModelGraph(operations, self.dims, {name: self.dims.get(name) for name in inputs}, answer)
 
-    def _operations(self, depth: int = 0) -> Iterator[GraphOperation]:
+    def _list_operations(self, depth: int = 0) -> Iterator[GraphOperation]:
         """Yield the operations. What enters a graph inside has its dims there; they hold if nothing else enters."""
-        nodes = self._part("nodes", list)
+        nodes = self._read_part("nodes", list)
         if len(nodes) > MAX_NODES or depth > MAX_DEPTH:
             most = f"{len(nodes):,} nodes, at most {MAX_NODES:,} are read" if depth <= MAX_DEPTH else "nested too deep"
             raise UnreadableModel(f"{self._file}: {self._prefix}nodes: {most}")
         for number, node in enumerate(nodes):
             place = f"{self._prefix}nodes[{number}]"
-            operation = self._operation(node, place)
+            operation = self._read_operation(node, place)
             yield operation
-            for name, graph in _graphs(node["inputs"]):
+            for name, graph in _list_graphs(node["inputs"]):
                 inner = _Reader(self._file, graph, self._symbols, f"{place}.{name}.")
-                yield GraphOperation(operation.inputs, inner._names(inner._part("inputs", list)))
-                yield from inner._operations(depth + 1)
+                yield GraphOperation(operation.inputs, inner._list_names(inner._read_part("inputs", list)))
+                yield from inner._list_operations(depth + 1)
                 self.dims |= inner.dims
 
-    def _own(self, name: str) -> str:
+    def _name_own(self, name: str) -> str:
         """Return the name of a tensor that no graph outside has."""
         return f"\0{self._prefix}{name}" if self._prefix else name
 
-    def _names(self, arguments: Any) -> tuple[str, ...]:
-        return tuple(map(self._own, _tensors(arguments)))
+    def _list_names(self, arguments: Any) -> tuple[str, ...]:
+        return tuple(map(self._name_own, _list_tensors(arguments)))
 
-    def _part(self, name: str, kind: type) -> Any:
+    def _read_part(self, name: str, kind: type) -> Any:
         value = self._graph.get(name)
         if not isinstance(value, kind):
             fail_at(f"{self._file}: {self._prefix}graph.{name}", value, "torch.export writes something else there")
         return value
 
-    def _operation(self, node: Any, place: str) -> GraphOperation:
+    def _read_operation(self, node: Any, place: str) -> GraphOperation:
         if not isinstance(node, dict) or not isinstance(node.get("inputs"), list):
             fail_at(f"{self._file}: {place}", node, "a node is an object with a list `inputs`")
-        takes, makes = self._names(node["inputs"]), self._names(node.get("outputs"))
+        takes, makes = self._list_names(node["inputs"]), self._list_names(node.get("outputs"))
         parts = str(node.get("target", "")).split(".")
         is_reshape = parts[:3] == ["torch", "ops", "aten"] and len(parts) > 3 and parts[3] in _TARGETS
         is_reshape = is_reshape and parts[4:] != ["dtype"]  # that reads the same bytes as another type
@@ -153,27 +153,27 @@ class _Reader:
         self, node: Mapping[str, Any], place: str, takes: tuple[str, ...], makes: tuple[str, ...]
     ) -> ReshapeNode:
         arguments = [_get(each, "arg") for each in node["inputs"]]
-        shape = next((self._entries(each, place) for each in arguments[1:2] if isinstance(each, dict)), None)
+        shape = next((self._read_entries(each, place) for each in arguments[1:2] if isinstance(each, dict)), None)
         dst = self.dims.get(makes[0]) if makes else None
         why = "" if shape is not None else "shape is computed while it runs"
         return ReshapeNode(
-            next(_tensors(node.get("outputs")), ""), place, None, self._types.get(takes[0]), self.dims.get(takes[0]),
-            shape, False, dst, missing=why,
+            next(_list_tensors(node.get("outputs")), ""), place, None, self._types.get(takes[0]),
+            self.dims.get(takes[0]), shape, False, dst, missing=why,
         )  # fmt: skip
 
-    def _entries(self, argument: Mapping[str, Any], place: str) -> Dims | None:
+    def _read_entries(self, argument: Mapping[str, Any], place: str) -> Dims | None:
         for key in ("as_ints", "as_sym_ints"):
             if isinstance(argument.get(key), list):
-                return self._sizes(argument[key], f"{place}.{key}")
+                return self._read_sizes(argument[key], f"{place}.{key}")
         return None
 
-    def _sizes(self, value: Any, place: str) -> Dims | None:
+    def _read_sizes(self, value: Any, place: str) -> Dims | None:
         """Return lengths; one that is neither a number nor a product of symbols is not known."""
         if not isinstance(value, list) or len(value) > 1000:
             fail_at(f"{self._file}: {place}", value, "a list of at most 1000 lengths is wanted")
-        return tuple(self._length(each, place) for each in value)
+        return tuple(self._read_length(each, place) for each in value)
 
-    def _length(self, size: Any, place: str) -> int | str | None:
+    def _read_length(self, size: Any, place: str) -> int | str | None:
         """Return a length, or its expression in symbols; None if it is another expression."""
         if isinstance(name := _get(size, "as_name"), str):
             size = self._expressions.get(name)
@@ -185,7 +185,7 @@ class _Reader:
         return size
 
 
-def _graphs(arguments: list[Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _list_graphs(arguments: list[Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the graphs among the arguments of a node, such as the branches of torch.cond, with their names."""
     for number, argument in enumerate(arguments):
         held = _get(argument, "arg", "as_graph")
@@ -194,7 +194,7 @@ def _graphs(arguments: list[Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
             yield name if name.isidentifier() else f"inputs[{number}]", graph
 
 
-def _tensors(value: Any) -> Iterator[str]:
+def _list_tensors(value: Any) -> Iterator[str]:
     """Yield the names of the tensors, and of the lengths, anywhere in an argument."""
     open_values = [value]
     while open_values:

@@ -14,7 +14,7 @@ import numpy as np
 from ..model import INTEGERS
 from ..model.types import WIDTH, dtype_of
 from .model_graph import GraphOperation, ModelGraph
-from .nodes import Dims, InferDst, ReshapeNode, UnreadableModel, bytes_of_model, odd_form
+from .nodes import Dims, InferDst, ReshapeNode, UnreadableModel, make_odd_form, read_model_bytes
 
 MAX_BYTES = 1 << 30
 MAX_ENTRIES = 1_000_000
@@ -28,7 +28,7 @@ _TYPES = {
 
 def read_tflite(path: Path, answer: InferDst) -> ModelGraph:
     """Return the graphs of a file; names of inputs are those of the first."""
-    content = bytes_of_model(path, MAX_BYTES)
+    content = read_model_bytes(path, MAX_BYTES)
     if content[4:8] != b"TFL3":
         raise UnreadableModel(f"byte 4: {content[4:8]!r}, where a TFLite file has b'TFL3'")
     model = FlatTable(content, _number(content, 0, "I"))
@@ -52,7 +52,7 @@ class _Graph:
         self._names = {k: f"\0{place}:{k}" for k in range(len(self._tensors))}
         if place == "subgraphs[0]":
             self._names |= {k: self._tensors[k].text(3) for k in inputs if 0 <= k < len(self._tensors)}
-        self.dims: dict[str, Dims | None] = {name: _dims(self._tensors[k]) for k, name in self._names.items()}
+        self.dims: dict[str, Dims | None] = {name: _read_dims(self._tensors[k]) for k, name in self._names.items()}
         self.inputs = {self._names[k]: self.dims[self._names[k]] for k in inputs if k in self._names}
 
     def operations(self) -> Iterator[GraphOperation]:
@@ -77,33 +77,33 @@ class _Graph:
         form = None
         src = self._tensors[takes[0]]
         src_type = _TYPES.get(src.number(1, "b"))
-        declared = _dims(self._tensors[makes[0]]) if makes else None
+        declared = _read_dims(self._tensors[makes[0]]) if makes else None
         if len(takes) > 1:
             tensor = self._tensors[takes[1]]
-            type_, content = _TYPES.get(tensor.number(1, "b")), self._content(tensor)
+            type_, content = _TYPES.get(tensor.number(1, "b")), self._read_content(tensor)
             rank = len(tensor.numbers(0)) if content else 1  # a computed shape of rank 0 may be of any rank
             if rank == 1 and type_ in INTEGERS:
-                shape = _entries(content, type_)
+                shape = _read_entries(content, type_)
             elif type_ is not None:
-                form = odd_form(src_type, declared, shape_rank=rank, shape_type=type_)
+                form = make_odd_form(src_type, declared, shape_rank=rank, shape_type=type_)
         elif options is not None:
             shape = options.numbers(0)
         why = "" if shape is not None else "shape is computed while it runs"
         name = self._tensors[makes[0]].text(3) if makes else ""
-        return ReshapeNode(name, place, None, src_type, _dims(src), shape, False, declared, form, why)
+        return ReshapeNode(name, place, None, src_type, _read_dims(src), shape, False, declared, form, why)
 
-    def _content(self, tensor: FlatTable) -> bytes | None:
+    def _read_content(self, tensor: FlatTable) -> bytes | None:
         number = tensor.number(2, "I")
         return self._buffers[number].content(0, 8 * MAX_SHAPE_ENTRIES) if number < len(self._buffers) else None
 
 
-def _entries(content: bytes | None, type_: str) -> Dims | None:
+def _read_entries(content: bytes | None, type_: str) -> Dims | None:
     if not content or len(content) % WIDTH[type_]:
         return None
     return tuple(np.frombuffer(content, dtype_of(type_)).tolist())
 
 
-def _dims(tensor: FlatTable) -> Dims | None:
+def _read_dims(tensor: FlatTable) -> Dims | None:
     """Return dims; the signature, where there is one, says which lengths are not known. [] may be any rank."""
     lengths = tensor.numbers(7) or tensor.numbers(0)
     if not lengths and not tensor.number(8, "b"):
@@ -126,62 +126,62 @@ class FlatTable:
     """A table; its fields are numbered as in the schema."""
 
     def __init__(self, content: bytes, at: int) -> None:
-        self._content, self.at = content, at
+        self._read_content, self.at = content, at
         self._fields = at - _number(content, at, "i")
         self._size = _number(content, self._fields, "H")
 
     def _place(self, field: int) -> int | None:
         slot = 4 + 2 * field
-        offset = _number(self._content, self._fields + slot, "H") if slot + 2 <= self._size else 0
+        offset = _number(self._read_content, self._fields + slot, "H") if slot + 2 <= self._size else 0
         return self.at + offset if offset else None
 
     def _follow(self, place: int) -> int:
         """Return the byte to which the offset at a byte leads."""
-        return place + _number(self._content, place, "I")
+        return place + _number(self._read_content, place, "I")
 
-    def _bytes(self, at: int, size: int) -> bytes:
-        if not 0 <= at <= len(self._content) - size:
+    def _read_bytes(self, at: int, size: int) -> bytes:
+        if not 0 <= at <= len(self._read_content) - size:
             raise UnreadableModel(f"byte {at:,}: {size:,} bytes from here are past the end of the file")
-        return self._content[at : at + size]
+        return self._read_content[at : at + size]
 
     def number(self, field: int, code: str) -> int:
         """Return a number; 0 if the field is not there."""
         place = self._place(field)
-        return 0 if place is None else _number(self._content, place, code)
+        return 0 if place is None else _number(self._read_content, place, code)
 
     def table(self, field: int) -> FlatTable | None:
         """Return a table inside; None if there is none."""
         place = self._place(field)
-        return None if place is None else FlatTable(self._content, self._follow(place))
+        return None if place is None else FlatTable(self._read_content, self._follow(place))
 
-    def _vector(self, field: int, width: int) -> tuple[int, int]:
+    def _read_vector(self, field: int, width: int) -> tuple[int, int]:
         """Return the first byte and the number of entries of a list."""
         place = self._place(field)
         if place is None:
             return 0, 0
         start = self._follow(place)
-        count = _number(self._content, start, "I")
+        count = _number(self._read_content, start, "I")
         if count * width > MAX_ENTRIES * 8 and width > 1:
             raise UnreadableModel(f"byte {start:,}: a list of {count:,} entries, at most {MAX_ENTRIES:,} are read")
         return start + 4, count
 
     def numbers(self, field: int) -> tuple[int, ...]:
         """Return a list of numbers of 32 bits."""
-        start, count = self._vector(field, 4)
-        return struct.unpack(f"<{count}i", self._bytes(start, count * 4)) if count else ()
+        start, count = self._read_vector(field, 4)
+        return struct.unpack(f"<{count}i", self._read_bytes(start, count * 4)) if count else ()
 
     def tables(self, field: int) -> list[FlatTable]:
-        start, count = self._vector(field, 4)
-        self._bytes(start, 4 * count)
+        start, count = self._read_vector(field, 4)
+        self._read_bytes(start, 4 * count)
         places = range(start, start + 4 * count, 4)
-        return [FlatTable(self._content, self._follow(place)) for place in places]
+        return [FlatTable(self._read_content, self._follow(place)) for place in places]
 
     def content(self, field: int, most: int) -> bytes | None:
         """Return a list of bytes; None if it is longer than `most`."""
-        start, count = self._vector(field, 1)
-        return self._bytes(start, count) if count <= most else None
+        start, count = self._read_vector(field, 1)
+        return self._read_bytes(start, count) if count <= most else None
 
     def text(self, field: int) -> str:
         """Return a text, cut if it is long."""
-        start, count = self._vector(field, 1)
-        return self._bytes(start, min(count, 1000)).decode("utf-8", "replace")
+        start, count = self._read_vector(field, 1)
+        return self._read_bytes(start, min(count, 1000)).decode("utf-8", "replace")

@@ -33,7 +33,7 @@ def write_cases(nodes: Iterable[CheckedNode], judge: NodeJudge) -> WrittenCases:
     left_out: set[ReshapeNode] = set()
     for node in nodes:
         for variant in node.variants:
-            lines = list(_case_lines(variant, judge))
+            lines = list(_write_case(variant, judge))
             if lines:
                 calls.setdefault("\n".join(lines), f"{PREFIX}{len(calls) + 1}")
             else:
@@ -43,7 +43,7 @@ def write_cases(nodes: Iterable[CheckedNode], judge: NodeJudge) -> WrittenCases:
     return WrittenCases(head + text, len(calls), len(left_out))
 
 
-def _case_lines(call: ReshapeNode, judge: NodeJudge) -> Iterator[str]:
+def _write_case(call: ReshapeNode, judge: NodeJudge) -> Iterator[str]:
     """Yield the keys of a case except its id; nothing if no case can hold the call."""
     src, shape = known_dims(call.src), known_dims(call.shape)
     if src is None or shape is None or call.special_zero is None or call.src_type not in WIDTH:
@@ -55,11 +55,11 @@ def _case_lines(call: ReshapeNode, judge: NodeJudge) -> Iterator[str]:
     plain = plain._replace(operation=None, missing="")
     decisions = judge.decide_everywhere(plain)
     tensors = [src, *(each.dst for each in decisions.values())]
-    if max(map(_volume, tensors)) * WIDTH[call.src_type] > MAX_BYTES:
+    if max(map(_find_volume, tensors)) * WIDTH[call.src_type] > MAX_BYTES:
         return
     illegal_first = sorted(decisions.values(), key=lambda decision: decision.kind != "illegal")
     rules = [rule for decision in illegal_first for rule in decision.rules]
-    yield f"    rule: {rules[0] if rules else judge.rule_of_entries(plain)}"
+    yield f"    rule: {rules[0] if rules else judge.find_rule_of_entries(plain)}"
     yield f"    src: {call.src_type}{list(src)}"
     yield f"    shape: {list(shape)}"
     yield f"    special_zero: {str(call.special_zero).lower()}"
@@ -67,5 +67,5 @@ def _case_lines(call: ReshapeNode, judge: NodeJudge) -> Iterator[str]:
     yield f"    expect: {write_expectations(expected)}"
 
 
-def _volume(dims: Dims | None) -> int:
+def _find_volume(dims: Dims | None) -> int:
     return math.prod(length for length in dims or () if isinstance(length, int))

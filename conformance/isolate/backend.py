@@ -49,7 +49,7 @@ def isolation_of(backend: str, requested: Isolation | None = None) -> Isolation:
     return "none" if is_own(backend) else "worker"
 
 
-def limits_for(backend: str, seconds: float | None = None, mebibytes: int | None = None) -> ProcessLimits:
+def choose_limits(backend: str, seconds: float | None = None, mebibytes: int | None = None) -> ProcessLimits:
     """Return the limits of the processes of a backend: the usual ones where nothing is given."""
     bundled = find_bundled(backend)
     device = name_and_device(backend)[1] or (bundled.device if bundled else "cpu")
@@ -132,11 +132,11 @@ def run_in_isolation(
     remote = as_remote(adapter)
     hangs = HangCounter(policy.max_hangs) if remote else None
     if isolation == "row" and isinstance(adapter, Isolated):
-        for row in _until_given_up(rest, remote, policy.budget_seconds):
+        for row in _stop_if_given_up(rest, remote, policy.budget_seconds):
             adapter.renew()
             yield from run_rows([row], adapter, claims, hangs)
     else:
-        called = _until_given_up(rest, remote, policy.budget_seconds)
+        called = _stop_if_given_up(rest, remote, policy.budget_seconds)
         if remote and isinstance(rows, Sequence):
             called = _announce_next_calls(called, rows, remote, claims)
         yield from run_rows(called, adapter, claims, hangs)
@@ -156,11 +156,11 @@ def _announce_next_calls(
 ) -> Iterator[Row]:
     """Yield the rows of `called`, the first of `rows`; let the calls of neighbouring rows be sent together."""
     for place, row in enumerate(called):
-        remote.next_calls = _small_calls(islice(rows, place, place + _MAX_CALLS_AHEAD), claims)
+        remote.next_calls = _list_small_calls(islice(rows, place, place + _MAX_CALLS_AHEAD), claims)
         yield row
 
 
-def _small_calls(rows: Iterable[Row], claims: Claims) -> Iterator[SmallCall]:
+def _list_small_calls(rows: Iterable[Row], claims: Claims) -> Iterator[SmallCall]:
     """Yield the calls of rows, up to a row without a single small call that no earlier call can change."""
     for row in rows:
         if len(row.case.steps) > 1 or row.case.large or row.case.generated or not claims.has_operation(row.operation):
@@ -173,7 +173,7 @@ def _small_calls(rows: Iterable[Row], claims: Claims) -> Iterator[SmallCall]:
         yield step.graph, tensors, may_overwrite
 
 
-def _until_given_up(rows: Iterator[Row], remote: RemoteAdapter | None, budget: float) -> Iterator[Row]:
+def _stop_if_given_up(rows: Iterator[Row], remote: RemoteAdapter | None, budget: float) -> Iterator[Row]:
     """Yield rows until the backend cannot be started any more or has spent its budget."""
     while True:
         if remote and remote.given_up is None and remote.seconds_lost > budget:
@@ -187,7 +187,7 @@ def _until_given_up(rows: Iterator[Row], remote: RemoteAdapter | None, budget: f
         yield row
 
 
-def process_notes(adapter: Adapter) -> list[str]:
+def note_processes(adapter: Adapter) -> list[str]:
     """Return notes for the results: why the backend was given up, how its processes grew, and failed to end."""
     remote = as_remote(adapter)
     if remote is None:
@@ -202,7 +202,7 @@ def process_notes(adapter: Adapter) -> list[str]:
     ]
 
 
-def process_ends(adapter: Adapter) -> list[ProcessEnd]:
+def list_ends(adapter: Adapter) -> list[ProcessEnd]:
     """Return how the processes of a closed backend ended, and how they grew; none if it ran in ours."""
     remote = as_remote(adapter)
     return remote.ends if remote else []

@@ -13,8 +13,8 @@ from ..model import Case, Cases, ExpectedResult, Malformed, Operand, Place, Prob
 from ..model.cases import CASE_KEYS, STEP_KEYS
 from ..model.types import WIDTH
 from ..system.text import describe_unknown, quote
-from .each import UnusableSteps, first_name, format_values, write_out
-from .folders import cases_folder, content_of, digest_of_folders, find_folders, layers, spec_folder
+from .each import UnusableSteps, find_first_name, format_values, write_out
+from .folders import content_of, digest_of_folders, find_cases_folder, find_folders, find_spec_folder, layers
 from .schema import explained_by_schema, is_printable, read_file, without_secrets
 from .spec import check_extends, load_spec, parse_tensor
 from .strict_yaml import YamlMap, parse, raise_problems, read_text
@@ -28,13 +28,13 @@ def load_suite(folder: Path | None = None) -> Suite:
 def with_cases(spec: Spec, folder: Path | None) -> Suite:
     """Load the cases of the folder of a suite, with a spec that is already loaded."""
     found = find_folders(folder)
-    folders = layers(found.cases, cases_folder())
-    digest = digest_of_folders([*layers(found.spec, spec_folder()), *folders])
+    folders = layers(found.cases, find_cases_folder())
+    digest = digest_of_folders([*layers(found.spec, find_spec_folder()), *folders])
     cases, own = _load(folders, spec)
-    bundled = [spec_folder(), cases_folder()]
+    bundled = [find_spec_folder(), find_cases_folder()]
     whole = [layers(found.spec, bundled[0])[0], folders[0]] == bundled or digest == digest_of_folders(bundled)
-    lost = tuple(name for name in read_lock(cases_folder()) or [LOCK] if name not in cases) if whole else ()
-    digests = read_lock(cases_folder(), SUITES_LOCK)[1:]
+    lost = tuple(name for name in read_lock(find_cases_folder()) or [LOCK] if name not in cases) if whole else ()
+    digests = read_lock(find_cases_folder(), SUITES_LOCK)[1:]
     return Suite(
         spec, cases, digest, own if len(folders) > 1 else frozenset(), whole, lost, folder,
         frozenset(digests if digest in digests else ()),
@@ -65,7 +65,7 @@ def read_lock(folder: Path, name: str = LOCK) -> list[str]:
 
 def load_cases(folder: Path, spec: Spec) -> Cases:
     """Load every case of a folder by id, in file order; Malformed, with every problem, if anything is wrong."""
-    return _load(layers(folder, cases_folder()), spec)[0]
+    return _load(layers(folder, find_cases_folder()), spec)[0]
 
 
 def _load(folders: Sequence[Path], spec: Spec) -> tuple[Cases, frozenset[str]]:
@@ -73,7 +73,7 @@ def _load(folders: Sequence[Path], spec: Spec) -> tuple[Cases, frozenset[str]]:
     problems: list[Problem] = []
     cases: dict[str, Case | UnreadCase] = {}
     before: set[str] = set()
-    is_bundled = folders[0] == cases_folder() and spec.digest == digest_of_folders([spec_folder()])
+    is_bundled = folders[0] == find_cases_folder() and spec.digest == digest_of_folders([find_spec_folder()])
     for number, folder in enumerate(folders):
         paths = sorted(folder.glob("*.yaml"))
         if not paths:
@@ -186,8 +186,8 @@ class _CaseReader:
             place=Place(self.path, entry.line),
             declared=tuple(declared) if isinstance(declared, list) else declared,
             attributes={name: self.operand(name, value) for name, value in entry.get("attributes", {}).items()},
-            inputs=_counts(entry.get("inputs", {})),
-            outputs=_counts(entry.get("outputs", {})),
+            inputs=_read_counts(entry.get("inputs", {})),
+            outputs=_read_counts(entry.get("outputs", {})),
             links=tuple(entry.get("links", ())),
             **{key.name: entry[key.name] for key in CASE_KEYS if key.name in entry},
             generated="each" in entry,
@@ -198,7 +198,7 @@ class _CaseReader:
         entry = self.entry
         if "each" not in entry:
             for key in ("src", "shape", "expect"):
-                if name := first_name(entry.get(key)):
+                if name := find_first_name(entry.get(key)):
                     self.wrong(key, f"{key} has the name {quote(name)}, which is in no `each`; write a length")
             return tuple(self.step(step) for step in entry.get("steps", [entry]))
         if "steps" in entry:
@@ -252,7 +252,7 @@ class _CaseReader:
         text = whole.get("src", "T[]")
         tensor = _as_tensor(text)
         if tensor is None or (tensor[0] != "T" and tensor[0] not in WIDTH):
-            what = f"{quote(_text(text))} is no tensor; write a type and lengths, such as T[2, 3] or f32[0]"
+            what = f"{quote(_write_text(text))} is no tensor; write a type and lengths, such as T[2, 3] or f32[0]"
             self.wrong("src", what, entry)
             return "T", ()
         place = entry if "src" in entry else self.entry
@@ -280,12 +280,12 @@ class _CaseReader:
             return ExpectedResult("unspecified")
         tensor = _as_tensor(text)
         if tensor is None or tensor[0] != src_type:
-            self.wrong("expect", f"{quote(_text(text))} is neither {src_type}[…], reject nor unspecified", entry)
+            self.wrong("expect", f"{quote(_write_text(text))} is neither {src_type}[…], reject nor unspecified", entry)
             return ExpectedResult("unspecified")
         return ExpectedResult("legal", *tensor)
 
 
-def _counts(given: Mapping[str, Any]) -> dict[str, int]:
+def _read_counts(given: Mapping[str, Any]) -> dict[str, int]:
     return {name: 0 if value == "missing" else value for name, value in given.items()}
 
 
@@ -294,5 +294,5 @@ def _as_tensor(given: str | _Tensor) -> _Tensor | None:
     return parse_tensor(given) if isinstance(given, str) else given
 
 
-def _text(given: str | _Tensor) -> str:
+def _write_text(given: str | _Tensor) -> str:
     return given if isinstance(given, str) else f"{given[0]}[{', '.join(map(str, given[1]))}]"

@@ -29,7 +29,7 @@ def write_out(entry: YamlMap) -> list[tuple[dict[str, Any], dict[str, Value]]]:
     """Return the keys of the case that each step replaces, and the values from which they come."""
     steps: list[tuple[dict[str, Any], dict[str, Value]]] = []
     template = _Template.of(entry)
-    for values in _combinations(list(entry["each"].items()), {}):
+    for values in _list_combinations(list(entry["each"].items()), {}):
         if len(steps) == MAX_GENERATED_STEPS:
             raise UnusableSteps(f"each makes more than {MAX_GENERATED_STEPS:,} steps; give fewer values")
         steps.append((template.fill(values), values))
@@ -40,10 +40,10 @@ def write_out(entry: YamlMap) -> list[tuple[dict[str, Any], dict[str, Value]]]:
 
 def format_values(values: Mapping[str, Value]) -> str:
     """Return the values of a step in words, for a message about it."""
-    return ", ".join(f"{name} {_text(value)}" for name, value in values.items())
+    return ", ".join(f"{name} {_write_text(value)}" for name, value in values.items())
 
 
-def first_name(value: Any) -> str | None:
+def find_first_name(value: Any) -> str | None:
     """Return the first name of a length in src, shape or expect; None if there is none."""
     if isinstance(value, list):
         return next((item for item in value if isinstance(item, str)), None)
@@ -52,14 +52,14 @@ def first_name(value: Any) -> str | None:
     return name[0] if name else None
 
 
-def _combinations(names: Sequence[tuple[str, Any]], values: dict[str, Value]) -> Iterator[dict[str, Value]]:
+def _list_combinations(names: Sequence[tuple[str, Any]], values: dict[str, Value]) -> Iterator[dict[str, Value]]:
     """Yield all combinations of values; the last name changes fastest."""
     if not names:
         yield dict(values)
         return
     (name, given), *rest = names
     for value in _put_entries(given, values) if isinstance(given, Mapping) else _list_values(given):
-        yield from _combinations(rest, {**values, name: value})
+        yield from _list_combinations(rest, {**values, name: value})
 
 
 def _list_values(given: Any) -> Iterator[Value]:
@@ -76,7 +76,7 @@ def _put_entries(given: Mapping[str, Any], values: Mapping[str, Value]) -> Itera
 
     With `like`, only in places where that name has the same length.
     """
-    lengths, like = (_lengths(given.get(key), values) for key in ("in", "like"))
+    lengths, like = (_find_lengths(given.get(key), values) for key in ("in", "like"))
     places = [i for i, n in enumerate(lengths) if n >= 0 and ("like" not in given or like[i : i + 1] == (n,))]
     chosen = [places] if given.get("all") else [[place] for place in places]
     for group in chosen:
@@ -84,7 +84,7 @@ def _put_entries(given: Mapping[str, Any], values: Mapping[str, Value]) -> Itera
             yield tuple(given["put"] if i in group else n for i, n in enumerate(lengths))
 
 
-def _lengths(name: str | None, values: Mapping[str, Value]) -> tuple[int, ...]:
+def _find_lengths(name: str | None, values: Mapping[str, Value]) -> tuple[int, ...]:
     if name is None:
         return ()
     _require_name(name, [known for known in values if known not in SETTING])
@@ -120,7 +120,7 @@ class _Template(NamedTuple):
         step: dict[str, Any] = {name: values[name] for name in SETTING if name in values}
         for key, (type_, items) in self.tensors.items():
             dims = _replace_names(items, values)
-            step[key] = (type_, dims) if min(dims, default=0) >= 0 else f"{type_}[{_text(dims)}]"
+            step[key] = (type_, dims) if min(dims, default=0) >= 0 else f"{type_}[{_write_text(dims)}]"
         if self.shape is not None:
             step["shape"] = _replace_names(self.shape, values)
         if self.chain:
@@ -151,5 +151,5 @@ def _replace_names(items: _Items, values: Mapping[str, Value]) -> tuple[int, ...
     return tuple(entries)
 
 
-def _text(value: Value) -> str:
+def _write_text(value: Value) -> str:
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..model import Expression, KnownFault, Place, Problem
-from ..system.files import adapters_folder
+from ..system.files import find_adapters_folder
 from .schema import explained_by_schema, read_file
 from .strict_yaml import raise_problems
 
@@ -15,7 +15,7 @@ FAULTS = "faults"
 @explained_by_schema()
 def load_faults(path: Path | None = None) -> tuple[KnownFault, ...]:
     """Return the faults of a file, or the bundled ones; Malformed, with every problem, if the file cannot be used."""
-    path = path or adapters_folder() / f"{FAULTS}.yaml"
+    path = path or find_adapters_folder() / f"{FAULTS}.yaml"
     content, problems = read_file(path, FAULTS)
     raise_problems(problems)
     name = f"{path.parent.name}/{path.name}"

@@ -15,11 +15,11 @@ from ..system.files import read_bytes
 from .strict_yaml import MAX_FILE_BYTES
 
 
-def spec_folder() -> Path:
+def find_spec_folder() -> Path:
     return Path(import_module("conformance.spec").__path__[0])
 
 
-def cases_folder() -> Path:
+def find_cases_folder() -> Path:
     return Path(import_module("conformance.cases").__path__[0])
 
 
@@ -30,7 +30,7 @@ class Folders(NamedTuple):
 
 def find_folders(suite: Path | None) -> Folders:
     """Return spec/ and cases/ of a suite, and the bundled one if one is missing; Malformed if both are."""
-    bundled = Folders(spec_folder(), cases_folder())
+    bundled = Folders(find_spec_folder(), find_cases_folder())
     if suite is None:
         return bundled
     spec, cases = (folder if os.path.lexists(folder) else None for folder in (suite / "spec", suite / "cases"))

@@ -11,22 +11,22 @@ from pathlib import Path
 from typing import Any
 
 from ..model import Malformed, Place, Problem
-from ..system.files import adapters_folder, leaves_its_folder
+from ..system.files import find_adapters_folder, leaves_its_folder
 from ..system.text import describe_unknown, quote, shorten
-from .folders import cases_folder, spec_folder
+from .folders import find_cases_folder, find_spec_folder
 from .strict_yaml import line_of, raise_problems, read
 
 
 @cache
 def schema_of(name: str) -> Mapping[str, Any]:
     """Return a JSON Schema without references; a name with a folder is one outside of spec/schema/."""
-    schema = json.loads((spec_folder() / "schema" / f"{name}.json").read_text(encoding="utf-8"))
+    schema = json.loads((find_spec_folder() / "schema" / f"{name}.json").read_text(encoding="utf-8"))
     inlined: Mapping[str, Any] = _inline(schema, schema.get("$defs", {}))
     return inlined
 
 
 @cache
-def _validator(schema: str) -> Any:
+def _compile(schema: str) -> Any:
     import jsonschema  # slow to import, and only needed for files that are not bundled
 
     return jsonschema.Draft202012Validator(schema_of(schema))
@@ -61,14 +61,14 @@ def read_file(path: Path, schema: str) -> tuple[Any, list[Problem]]:
 
     `conformance check` checks the bundled files: that takes longer than a run of one case.
     """
-    return _read(path) if _bundled_files().get(path) == schema else check_file(path, schema)
+    return _read(path) if _find_bundled_files().get(path) == schema else check_file(path, schema)
 
 
 def check_file(path: Path, schema: str) -> tuple[Any, list[Problem]]:
     """Return a file's content, read strictly and checked against its JSON Schema, and every problem found."""
     content, problems = _read(path)
     if not problems:  # else the schema would only complain of what could not be read
-        name, errors = f"{path.parent.name}/{path.name}", islice(_validator(schema).iter_errors(content), _MAX_ERRORS)
+        name, errors = (f"{path.parent.name}/{path.name}", islice(_compile(schema).iter_errors(content), _MAX_ERRORS))
         explained = dict.fromkeys(problem for error in errors for problem in _explain(error, content, name))
         problems = without_secrets(sorted(explained)[:_MAX_ERRORS], [path])
     return content, problems
@@ -86,13 +86,13 @@ def _read(path: Path) -> tuple[Any, list[Problem]]:
 
 def check_bundled_files() -> list[Problem]:
     """Check the bundled files against their schemas and return every problem found."""
-    return [problem for path, schema in _bundled_files().items() for problem in check_file(path, schema)[1]]
+    return [problem for path, schema in _find_bundled_files().items() for problem in check_file(path, schema)[1]]
 
 
-def _bundled_files() -> dict[Path, str]:
-    spec = {path: path.stem for path in sorted(spec_folder().glob("*.yaml"))}
-    cases = dict.fromkeys(sorted(cases_folder().glob("*.yaml")), "cases")
-    return {**spec, **cases, adapters_folder() / "faults.yaml": "faults"}
+def _find_bundled_files() -> dict[Path, str]:
+    spec = {path: path.stem for path in sorted(find_spec_folder().glob("*.yaml"))}
+    cases = dict.fromkeys(sorted(find_cases_folder().glob("*.yaml")), "cases")
+    return {**spec, **cases, find_adapters_folder() / "faults.yaml": "faults"}
 
 
 @contextmanager

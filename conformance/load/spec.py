@@ -28,7 +28,7 @@ from ..model import (
 )
 from ..model.types import WIDTH
 from ..system.text import describe_unknown, quote
-from .folders import content_of, digest_of_folders, layers, spec_folder
+from .folders import content_of, digest_of_folders, find_spec_folder, layers
 from .schema import explained_by_schema, read_file, without_secrets
 from .strict_yaml import YamlMap, line_of, raise_problems
 
@@ -41,11 +41,11 @@ SPEC_FILES = ("sources", "operations", "rules", "findings")
 @explained_by_schema()
 def load_spec(folder: Path | None = None) -> Spec:
     """Load the specification in a folder; Malformed, with every problem, if anything is wrong with it."""
-    folder = folder or spec_folder()
+    folder = folder or find_spec_folder()
     if not folder.is_dir():
         raise Malformed((Problem(Place(str(folder)), "is not a folder; give the folder that holds rules.yaml"),))
     folder = Path(os.path.abspath(folder))  # `.` has no name, and messages need one
-    folders = layers(folder, spec_folder())
+    folders = layers(folder, find_spec_folder())
     files = [path for layer in folders for path in layer.glob("*.yaml")]
     problems: list[Problem] = []
     reader = _SpecReader([_read_layer(layer, number > 0, problems) for number, layer in enumerate(folders)], problems)
@@ -99,7 +99,7 @@ def _read_layer(folder: Path, extends: bool, problems: list[Problem]) -> _Layer:
                 Problem(Place(f"{folder.name}/{path.name}"), describe_unknown("file", path.stem, SPEC_FILES))
             )
     factors = folder / "factors.yaml"
-    if not extends and factors.is_file() and content_of(factors) != content_of(spec_folder() / factors.name):
+    if not extends and factors.is_file() and content_of(factors) != content_of(find_spec_folder() / factors.name):
         what = "is not read, as only the bundled factors are; delete it, or copy the bundled file again"
         problems.append(Problem(Place(f"{folder.name}/{factors.name}"), what))
     return _Layer(folder.name, extends, content)
@@ -159,7 +159,7 @@ class _SpecReader:
         for key in keys:
             given = entry.get(key, ())
             for at, name in enumerate(given) if isinstance(given, list) else zip(given, given, strict=True):
-                self.is_known(what, name, names, _at(place, entry, key, at))
+                self.is_known(what, name, names, _locate(place, entry, key, at))
 
     def pointers(self, value: Mapping[str, Any] | None, place: Place) -> tuple[Pointer, ...]:
         """Read `{document: [line, words] or a list of those}`, and check it against the documents' lengths."""
@@ -178,7 +178,7 @@ class _SpecReader:
         result = {}
         for entry, place, layer in self.entries("sources"):
             self.check_model(entry, place, layer)
-            self.is_known("operation", entry["operation"], self.ids["operations"], _at(place, entry, "operation"))
+            self.is_known("operation", entry["operation"], self.ids["operations"], _locate(place, entry, "operation"))
             prose = []
             for item in entry["prose"]:
                 here = Place(place.path, item.line)
@@ -187,7 +187,7 @@ class _SpecReader:
             result[entry["id"]] = Document(
                 entry["id"], entry["operation"], entry["title"], entry["edition"], entry["licence"], entry["file"],
                 entry["sha256"], entry["lines"], entry["statements"], tuple(prose), place,
-                _origin(entry["origin"]) if "origin" in entry else None,
+                _read_origin(entry["origin"]) if "origin" in entry else None,
                 tuple(NewerPage(page["page"], page["changed"]) for page in entry.get("newer", ())),
                 entry.get("lacks"),
             )  # fmt: skip
@@ -197,10 +197,11 @@ class _SpecReader:
         """Check `like` and `without`: the document that an added one follows, and the rules that it leaves out."""
         if "like" in entry and not layer.extends:
             self.wrong(
-                _at(place, entry, "like"), "`like` is for documents that extend the bundled ones; state the rules"
+                _locate(place, entry, "like"),
+                "`like` is for documents that extend the bundled ones; state the rules",
             )
         elif "like" in entry:
-            self.is_known("document", entry["like"], self.layers[0].documents, _at(place, entry, "like"))
+            self.is_known("document", entry["like"], self.layers[0].documents, _locate(place, entry, "like"))
         self.check_names("rule", self.ids["rules"], place, entry, "without")
 
     def operations(self) -> dict[str, Operation]:
@@ -223,7 +224,7 @@ class _SpecReader:
         for at, type_ in enumerate(entry["shape_types"]):
             if type_ in WIDTH and type_ not in INTEGERS:
                 what = f"the entries of shape are integers, and {type_} is no integer type; write for example s64"
-                self.wrong(_at(place, entry, "shape_types", at), what)
+                self.wrong(_locate(place, entry, "shape_types", at), what)
         ways = set(entry["shape_passed_as"])
         due = {
             "attributes": ["special_zero", *(["shape"] if "attribute" in ways else [])],
@@ -234,9 +235,9 @@ class _SpecReader:
             for name in names:
                 if name not in entry[part] and name != "special_zero":
                     hint = "add it, or correct `shape_passed_as`" if name == "shape" else "add it"
-                    self.wrong(_at(place, entry, part), f"{entry['id']} has no {name!r} among its {part}; {hint}")
+                    self.wrong(_locate(place, entry, part), f"{entry['id']} has no {name!r} among its {part}; {hint}")
             for name, each in entry[part].items():
-                here = _at(place, entry, part, name)
+                here = _locate(place, entry, part, name)
                 if name not in names and each["required"]:
                     what = "a call has src, shape (see `shape_passed_as`) and special_zero"
                     self.wrong(here, f"{name!r} among the required {part} is not supported; {what}: leave it out")
@@ -251,7 +252,7 @@ class _SpecReader:
         levels = [level for level in LEVELS if level in entry]
         if len(levels) != 1:
             what = f"rule {quote(entry['id'])} has the levels {levels}; write exactly one of {', '.join(LEVELS)}"
-            self.wrong(_at(place, entry, levels[-1]) if levels else place, what)
+            self.wrong(_locate(place, entry, levels[-1]) if levels else place, what)
         level = levels[0] if levels else "may"
         stated = self.pointers(entry.get("stated"), place)
         decided_for = dict(entry.get("decided_for", {}))
@@ -272,7 +273,7 @@ class _SpecReader:
                     decided_for[document] = f"It is like {model}."
         as_read = dict(entry.get("as_read", {}))
         for document, finding in as_read.items():
-            self.check_reading(entry, document, finding, stated, _at(place, entry, "as_read", document))
+            self.check_reading(entry, document, finding, stated, _locate(place, entry, "as_read", document))
         forms = {
             key: Expression(entry[key], Place(place.path, entry.lines[key]))
             for key in ("requires", "where", "gives", "ensures", "when")
@@ -280,7 +281,7 @@ class _SpecReader:
         }
         self.check_forms(entry["id"], level, set(forms), place)
         offers = entry.get("offers", {})
-        calls = Expression(offers["calls"], _at(place, entry, "offers", "calls")) if "calls" in offers else None
+        calls = Expression(offers["calls"], _locate(place, entry, "offers", "calls")) if "calls" in offers else None
         return Rule(
             id=entry["id"], level=level,
             sentence=entry.get(level, ""), stated=stated, decided_for=decided_for,
@@ -336,7 +337,7 @@ class _SpecReader:
         return result
 
 
-def _origin(entry: YamlMap) -> DocumentOrigin:
+def _read_origin(entry: YamlMap) -> DocumentOrigin:
     force = entry.get("in_force")
     return DocumentOrigin(
         entry["repository"], entry["path"], tuple(entry["releases"]), entry["added"], entry["last_changed"],
@@ -344,7 +345,7 @@ def _origin(entry: YamlMap) -> DocumentOrigin:
     )  # fmt: skip
 
 
-def _at(place: Place, entry: YamlMap, *path: str | int) -> Place:
+def _locate(place: Place, entry: YamlMap, *path: str | int) -> Place:
     return Place(place.path, line_of(entry, path))
 
 

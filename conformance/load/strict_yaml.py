@@ -83,7 +83,7 @@ def parse(text: str, name: str, first_line: int = 1) -> tuple[Any, list[Problem]
     if bad := _NOT_TEXT.search(text):
         line = text.count("\n", 0, bad.start()) + 1
         return None, [Problem(Place(name, line), f"not YAML: character {bad[0]!r} is not allowed; remove it")]
-    if line := _too_deep(text):
+    if line := _find_too_deep(text):
         return None, [Problem(Place(name, line), _TOO_DEEP)]
     collecting = gc.isenabled()
     gc.disable()  # most of the parser's time would be the garbage collector's
@@ -110,7 +110,7 @@ def parse(text: str, name: str, first_line: int = 1) -> tuple[Any, list[Problem]
 _TOO_DEEP = f"nested more than {_MAX_DEPTH} levels deep; nothing here needs that"
 
 
-def _too_deep(text: str) -> int:
+def _find_too_deep(text: str) -> int:
     """Return the line on which brackets nest far too deep, or 0; libyaml takes quadratic time for such text."""
     depth, line = 0, 1
     for bracket in _BRACKETS.findall(text):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from ..load.folders import cases_folder
+from ..load.folders import find_cases_folder
 
 QUICK_FILE = "quick.json"
 QUICK = "--quick"
@@ -32,4 +32,4 @@ class QuickRows(NamedTuple):
 
 @lru_cache(1)
 def quick_rows() -> QuickRows:
-    return QuickRows(**json.loads((cases_folder() / QUICK_FILE).read_text(encoding="ascii")))
+    return QuickRows(**json.loads((find_cases_folder() / QUICK_FILE).read_text(encoding="ascii")))

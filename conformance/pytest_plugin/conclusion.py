@@ -15,7 +15,7 @@ from .. import report as reports
 from ..evidence.folder import PAGE, RESULTS
 from ..evidence.results import Evidence, Tampered
 from ..evidence.writer import Writer
-from ..isolate.backend import close_backend, open_backend, process_ends, process_notes, use_jobs
+from ..isolate.backend import close_backend, list_ends, note_processes, open_backend, use_jobs
 from ..model import BAD, NOT_RUN, Adapter, Result
 from ..plan.rows import Row, parse_drawn_id
 from ..run.ended_process import AFTER_HANGS
@@ -135,8 +135,8 @@ class SessionConclusion:
             if parse_drawn_id(result.row):
                 writer.row(result)
         hangs = note_after_hangs(+uncalled, self.request.limits.seconds, self.request.hangs.max_hangs)
-        notes = (*self.setup.notes, *fewer, *hangs, *map(remove_places, (*drawn.notes, *process_notes(self.adapter))))
-        return writer.close(self.seconds, notes, caught, drawn.counts, processes=process_ends(self.adapter))
+        notes = (*self.setup.notes, *fewer, *hangs, *map(remove_places, (*drawn.notes, *note_processes(self.adapter))))
+        return writer.close(self.seconds, notes, caught, drawn.counts, processes=list_ends(self.adapter))
 
     def summarize(self, terminalreporter: pytest.TerminalReporter, repeat_command: Callable[[Row], str]) -> None:
         """Print the conclusion, the failing rows by kind, and what is missing or was not written."""

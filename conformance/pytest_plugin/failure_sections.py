@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from ..plan.rows import Row, parse_drawn_id
-from ..verdict.failure_kinds import MAX_KINDS_SHOWN, Failures, shown_lines
+from ..verdict.failure_kinds import MAX_KINDS_SHOWN, Failures, list_shown_lines
 
 _USUAL = "fE"
 """What `-r` is where nobody gives it."""
@@ -36,7 +36,7 @@ def write_failures(
         for row, result in kind.members if every_row else kind.members[:1]:
             is_drawn = parse_drawn_id(row.id) is not None
             write(f"      {'a drawn row failed' if is_drawn else row.case.place}: {row.id}: {result.detail}")
-            for line in shown_lines(row, result, every_row):
+            for line in list_shown_lines(row, result, every_row):
                 write(f"        {line}")
             if not is_drawn and not result.needs_calls_before:
                 write(f"      {repeat_command(row)}")

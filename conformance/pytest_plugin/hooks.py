@@ -23,11 +23,11 @@ import pytest
 
 from ..adapter import digest_of_adapter
 from ..cli.arguments import Stop, locate
-from ..evidence.command import pytest_suite_words
+from ..evidence.command import list_pytest_suite_options
 from ..evidence.folder import clear
-from ..isolate.backend import close_backend, open_backend, process_notes
+from ..isolate.backend import close_backend, note_processes, open_backend
 from ..load.cases import load_suite
-from ..load.folders import cases_folder, find_folders, layers
+from ..load.folders import find_cases_folder, find_folders, layers
 from ..model import NOT_RUN, Adapter, Malformed, Result, Verdict, worst
 from ..plan.rows import Row, plan_of
 from ..report.failure_text import format_failure, format_headline
@@ -44,7 +44,7 @@ from .calls import RowCalls
 from .conclusion import SessionConclusion, keep_warning_filters_out
 from .failure_sections import FailureSections
 from .items import CaseFile, CaseRow, RowFailure
-from .settings import limit_words, read_request
+from .settings import list_limit_options, read_request
 
 
 def register(config: pytest.Config) -> None:
@@ -56,7 +56,7 @@ def register(config: pytest.Config) -> None:
         _lock_out(config, locks)
         plan = plan_of(load_suite(folder))
         target = selection.target(plan, config.option)
-        named = selection.select_named_rows(plan, config, layers(find_folders(folder).cases, cases_folder()))
+        named = selection.select_named_rows(plan, config, layers(find_folders(folder).cases, find_cases_folder()))
         request = read_request(config, plan, target)
         waivers = load_waivers(request)  # before anything is started
         with quiet_backend():
@@ -208,8 +208,8 @@ class ConformanceSession:
         return RowFailure(format_failure(shown, self.plan.suite.spec.rules, commands), format_headline(shown))
 
     def repeat_command(self, row: Row) -> str:
-        words = ["pytest", "--adapter", self.backend, *pytest_suite_words(self.setup.header)]
-        words += limit_words(self.request)
+        words = ["pytest", "--adapter", self.backend, *list_pytest_suite_options(self.setup.header)]
+        words += list_limit_options(self.request)
         for document in self.target.documents:
             words += ["--document", document]
         if "large" in row.facets:
@@ -222,7 +222,7 @@ class ConformanceSession:
             command = shlex.join(["conformance", "run", self.backend, "--max-hangs", "0", "-k", row.id])
             return f"{result.detail}; to call it: {command}"
         if NOT_RUN in result.verdicts.values():
-            return "; ".join(["not run", *process_notes(self.adapter)])
+            return "; ".join(["not run", *note_processes(self.adapter)])
         if row.operation not in self.claims.operations:
             return f"not claimed: {row.operation}"
         return f"not claimed: {', '.join(sorted(self.claims.find_unclaimed(row.facets)))}"

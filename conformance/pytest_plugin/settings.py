@@ -20,7 +20,7 @@ from ..cli.request import read_claims, refuse_wrong_expectations
 from ..cli.run_summary import relative
 from ..evidence.command import limits_of
 from ..evidence.results import Target
-from ..isolate.backend import Isolation, isolation_of, limits_for
+from ..isolate.backend import Isolation, choose_limits, isolation_of
 from ..plan.rows import Plan
 from ..runner.run_suite import RunRequest
 from ..system.text import describe_unknown
@@ -45,7 +45,7 @@ def read_request(config: pytest.Config, plan: Plan, target: Target) -> RunReques
         plan=plan,
         target=target,
         isolation=isolation,
-        limits=limits_for(backend, timeout, memory),
+        limits=choose_limits(backend, timeout, memory),
         jobs=_read_jobs(config, backend, isolation),
         waivers=waivers,
         pinned=(claims[0], read_claims(claims[0])) if claims else None,
@@ -53,7 +53,7 @@ def read_request(config: pytest.Config, plan: Plan, target: Target) -> RunReques
     )
 
 
-def limit_words(request: RunRequest) -> list[str]:
+def list_limit_options(request: RunRequest) -> list[str]:
     """Return the options for the isolation and the limits, where they are not the usual ones."""
     options: dict[str, str] = (
         {"isolation": request.isolation} if request.isolation != isolation_of(request.backend) else {}

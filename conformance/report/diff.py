@@ -14,7 +14,7 @@ from ..model.verdicts import SEVERITIES, Severity
 from ..plan.rows import Plan, parse_drawn_id
 from ..runner.repeat import answer
 from ..system.groups import group_pairs
-from ..verdict.blame import Blamed, worst_severity
+from ..verdict.blame import Blamed, find_worst_severity
 from ..verdict.conclude import Conclusion, conclude_evidence
 from ..verdict.drawn_rows import find_comparable
 from ..verdict.sentences import describe_failures
@@ -269,7 +269,7 @@ def _name_failures(runs: Iterable[JudgedRun]) -> Mapping[str, WhatFailed]:
     for run in runs:
         for result in run.evidence.results:
             cause = run.conclusion.causes.get(result.row)
-            if severity := worst_severity(run.conclusion.blames.get(result.row, {}).values()):
+            if severity := find_worst_severity(run.conclusion.blames.get(result.row, {}).values()):
                 failed[result.row] = WhatFailed(severity, cause.title if cause else result.diagnosis or "no diagnosis")
     return failed
 

@@ -7,14 +7,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ..evidence.command import script_parts
+from ..evidence.command import make_script_parts
 from ..model import ERROR, FAIL, Case, Document, Rule, Spec, Verdict
 from ..plan.rows import Row, parse_drawn_id
 from ..plan.steps import StepMeaning
 from ..system.groups import group_pairs
 from ..system.text import shorten
-from ..verdict.blame import Blamed, heaviest
-from ..verdict.failure_kinds import FailureKind, shown_lines
+from ..verdict.blame import Blamed, find_heaviest
+from ..verdict.failure_kinds import FailureKind, list_shown_lines
 from .answer_lines import AnswerLine, CaseAnswer, Filters, StepCall, describe_steps, make_line, number_filter
 from .judged_run import FailureCounts, JudgedRun, Wants
 from .picture import Picture, draw_call
@@ -196,7 +196,7 @@ def _make_full(
         decisive.insert(0, _find_broken(spec, spec.rules[meaning.rules[0]], {}, documents))
     said, after_others = format_blames(blames), first.result.needs_calls_before
     commands = {f"in the suite{', with the calls before it' if after_others else ''}": run.commands(first)[0]}
-    script = None if after_others else script_parts(first.row, run.backend)
+    script = None if after_others else make_script_parts(first.row, run.backend)
     in_script = to_script and script is not None and len(script.steps) <= MAX_STEPS_IN_SCRIPT
     if script:
         explain = f"{shlex.join(['conformance', 'explain', first.row.id, '--backend', run.backend])} > repeat.py"
@@ -207,7 +207,7 @@ def _make_full(
         list(dict.fromkeys(reason for each in documents if (reason := because.get(each)))),
         describe_steps(rows, documents), _draw_failure(run, first), show_elements(first), lines,
         len(answers) - len(lines), commands, first.row, in_script,
-        "\n".join(shown_lines(first.row, first.result, False)),
+        "\n".join(list_shown_lines(first.row, first.result, False)),
     )  # fmt: skip
 
 
@@ -259,7 +259,7 @@ def _make_short(run: JudgedRun, filters: Filters, rows: Sequence[RowResult], is_
 
 def _find_broken(spec: Spec, rule: Rule, blames: dict[str, Blamed], documents: Iterable[str]) -> BrokenRule:
     """Find the rule that decides the heaviest blame, or `rule` if nothing is blamed, and the words that state it."""
-    if worst := heaviest(blames.values()):
+    if worst := find_heaviest(blames.values()):
         rule = spec.rules.get(worst.premise.rule, rule)
         documents = [name for name, each in blames.items() if each.blame == worst.blame]
     return BrokenRule(rule, tuple(_list_clauses(spec, rule, documents))[:MAX_QUOTED])

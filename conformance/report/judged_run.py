@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from ..evidence.command import pytest_suite_words, row_words, run_words, same_run_words
+from ..evidence.command import list_pytest_suite_options, list_row_options, list_run_words, list_same_run
 from ..evidence.drawn import plan_of_run
 from ..evidence.results import Evidence, Target
 from ..meaning.contract import Contract, contracts
@@ -214,13 +214,13 @@ class JudgedRun:
 
     def commands(self, result: RowResult) -> tuple[str, str]:
         """Return the commands that repeat a row, ready to be pasted: all of the run if it fails after other calls."""
-        header, alone = self.evidence.header, row_words(result.row)
-        run = same_run_words(header) if result.result.needs_calls_before else [*run_words(header), *alone]
+        header, alone = self.evidence.header, list_row_options(result.row)
+        run = list_same_run(header) if result.result.needs_calls_before else [*list_run_words(header), *alone]
         drawn = ["--drawn-rows", str(header.get("drawn", {}).get("rows", 0))]
         session = drawn if parse_drawn_id(result.row.id) or result.result.needs_calls_before else alone
         return (
             shlex.join(run),
-            shlex.join(["pytest", "--adapter", self.backend, *pytest_suite_words(header), *session]),
+            shlex.join(["pytest", "--adapter", self.backend, *list_pytest_suite_options(header), *session]),
         )
 
     @cached_property

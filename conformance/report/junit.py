@@ -7,8 +7,8 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from ..model import BAD, FAIL, NOT_RUN, RIGHT
 from ..system.groups import group_pairs
-from ..verdict.blame import worst_severity
-from ..verdict.failure_kinds import shown_lines
+from ..verdict.blame import find_worst_severity
+from ..verdict.failure_kinds import list_shown_lines
 from .failure_text import format_failure
 from .judged_run import JudgedRun
 from .row_results import RowResult
@@ -85,7 +85,7 @@ def _add_row(run: JudgedRun, suite: Element, result: RowResult) -> None:
     elif element:
         diagnosis = result.diagnosis or result.worst
         cause = run.conclusion.causes.get(row.id)
-        what = f"{worst_severity(blames.values()) or result.worst}: {cause.title if cause else diagnosis}"
+        what = f"{find_worst_severity(blames.values()) or result.worst}: {cause.title if cause else diagnosis}"
         failure = make(test, element, type=diagnosis, message=f"{what} ({', '.join(result.failing)})")
         text = format_failure(result, run.plan.suite.spec.rules, run.commands(result), blames)
-        failure.text = "\n".join([text, *map(visible, shown_lines(row, result.result, True))])
+        failure.text = "\n".join([text, *map(visible, list_shown_lines(row, result.result, True))])

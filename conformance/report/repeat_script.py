@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from textwrap import wrap
 from typing import Any
 
-from ..adapter import bundled_backends, name_and_device
-from ..evidence.command import script_parts
+from ..adapter import name_and_device, read_bundled_backends
+from ..evidence.command import make_script_parts
 from ..plan.rows import Row
 from .wording import collect_wants, format_step, visible
 
@@ -19,7 +19,7 @@ def complete_script(rows: Mapping[str, Row], backend: str) -> str:
     The comment is in ASCII, and no text in it can end it.
     """
     frame: Any = importlib.import_module("conformance.adapters.repro.script")
-    parts = {name: script_parts(row, backend) for name, row in rows.items()}
+    parts = {name: make_script_parts(row, backend) for name, row in rows.items()}
     body = frame.join_parts(parts, {name: list_due(row) for name, row in rows.items()})
     head = (visible(line).replace("…", "...") for line in _write_head(rows, backend, body))
     lines: list[str] = []
@@ -50,7 +50,7 @@ def _write_head(rows: Mapping[str, Row], backend: str, body: str) -> Iterator[st
         for number, step in enumerate(row.case.steps, 1):
             yield f"step {number}: {format_step(row.case, step)}"
     yield ""
-    known = bundled_backends()[name_and_device(backend)[0]]
+    known = read_bundled_backends()[name_and_device(backend)[0]]
     needs = (f" {package}" for package in ("numpy", "ml_dtypes") if f"import {package}" in body)
     yield f"Run: python3 -m {known.install or 'pip install'}{''.join(needs)} && python3 repeat.py{name}"
     if known.variable:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from difflib import SequenceMatcher
 from typing import Any
 
-from ..evidence.command import suite_words
+from ..evidence.command import list_suite_options
 from ..evidence.drawn import describe_drawn
 from ..evidence.folder import CERTIFICATE, PAGE, PUBLISHED, RESULTS
 from ..evidence.journal import UNFINISHED
@@ -89,7 +89,7 @@ def render(run: JudgedRun, packed: bytes = b"", certified: bool = False) -> str:
         certificate=CERTIFICATE if certified else None,
         evidence_file=evidence_file,
         digest=sha256[:DIGEST_START],
-        verify=shlex.join(["conformance", "verify", PAGE, *suite_words(run.evidence.header)]),
+        verify=shlex.join(["conformance", "verify", PAGE, *list_suite_options(run.evidence.header)]),
         sections=sections,
         **(_LINKS if brief else _NO_LINKS),
         standings=[(alike[0], [each.document for each in alike]) for alike in standings.values()],

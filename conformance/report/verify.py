@@ -20,11 +20,11 @@ from ..evidence.results import (
     OtherFormat,
     find_miscounts,
     is_packed,
+    name_unfinished,
     pack,
     parse,
     read_content,
     refuse_incomplete,
-    unfinished_path,
 )
 from ..model import Result
 from ..plan.rows import Plan, parse_drawn_id
@@ -138,7 +138,7 @@ def verify_report(path: Path, plan: Plan) -> Verification:
 
 def read_folder(folder: Path) -> FolderContent | None:
     """Read the results in a folder and find its reports; None if there is only a page."""
-    found = find_results(folder) or [part for part in [unfinished_path(folder / RESULTS)] if part.exists()]
+    found = find_results(folder) or [part for part in [name_unfinished(folder / RESULTS)] if part.exists()]
     if len(found) > 1:
         raise InvalidEvidence(f"{folder}: holds both {found[0].name} and {found[1].name}; name the one that is meant")
     if not found:

@@ -12,7 +12,7 @@ from ..isolate.backend import CallRows
 from ..model import Result
 from ..plan.rows import SEED, Plan, Row, find_drawn, name_in
 from ..system.go_on import go_on
-from ..verdict.drawn_rows import failure_key
+from ..verdict.drawn_rows import make_failure_key
 from .fresh_calls import FreshCalls
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class DrawnRun:
                 is_bad, is_waived = result.is_failure, result.waiver is not None
                 self.failed += is_bad
                 self.waived += is_waived and not is_bad
-                kind = (failure_key(row, result), result.waiver)
+                kind = (make_failure_key(row, result), result.waiver)
                 if (is_bad or is_waived) and kind not in kinds:
                     kinds.add(kind)
                     failing += is_bad

@@ -12,7 +12,7 @@ from ..model import PASS, Adapter, Claims, Isolated, Result
 from ..plan.rows import Row, make_case_of_step
 from ..run.row import run_rows
 from ..system.go_on import go_on
-from ..verdict.drawn_rows import failure_key
+from ..verdict.drawn_rows import make_failure_key
 
 _TRIES = 2
 """Times that a row must go right alone, each in a fresh process: what fails at random goes right now and then."""
@@ -60,7 +60,7 @@ class FreshCalls:
             return result
         case, at = row.case, result.step
         states = len(case.steps[0].shapes), len(case.steps), case.times, case.concurrent, at + 1
-        kind = failure_key(row, result), tuple(number > 1 for number in states)
+        kind = make_failure_key(row, result), tuple(number > 1 for number in states)
         if result.ends_process or kind in self._wrong_alone:
             return result
         if self._right_left <= 0 and kind in self._right_alone:

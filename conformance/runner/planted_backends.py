@@ -17,7 +17,7 @@ from ..plan.rows import Plan, Row, rows_of
 from ..system.exit_codes import FAILS
 from ..system.groups import group_pairs
 from ..verdict.conclude import conclude
-from ..verdict.planted import PlantedBackend, planted_in
+from ..verdict.planted import PlantedBackend, list_planted
 
 _ROWS = 24
 """Rows of each rule that a planted backend is called with."""
@@ -33,7 +33,7 @@ def run_all(plan: Plan, isolation: Isolation, limits: ProcessLimits, few: bool =
     `few`: call a few rows only, most of them in this process, because the run cannot show conformity; all as the run
     does it if one passes them all.
     """
-    chosen = planted_in(isolation)
+    chosen = list_planted(isolation)
     rows = _find_rows_about(plan, {rule for planted in chosen for rule in planted.rules}, few)
     by_rule = group_pairs(
         (row.case.rule, row) for row in rows

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ..adapter import CannotStart, resolve_claims
-from ..evidence.command import limits_again
+from ..evidence.command import read_process_limits
 from ..evidence.drawn import plan_of_run
 from ..evidence.results import Evidence
 from ..evidence.subject import Subject
@@ -15,7 +15,7 @@ from ..isolate.backend import isolation_of, note_opened_files, run_in_isolation,
 from ..model import Claims, Identity, Result
 from ..plan.rows import Plan, Row, parse_drawn_id
 from ..system.progress import track
-from ..verdict.drawn_rows import draw_called_rows, failure_key
+from ..verdict.drawn_rows import draw_called_rows, make_failure_key
 from .run_suite import read_subject_of
 
 
@@ -45,7 +45,7 @@ def repeat(evidence: Evidence, plan: Plan, backend: str, number: int) -> Repetit
     isolation = isolation_of(backend, evidence.header.get("isolation"))
     with (
         note_opened_files() as opened,
-        use_backend(backend, isolation, limits_again(evidence.header, backend), opened) as adapter,
+        use_backend(backend, isolation, read_process_limits(evidence.header, backend), opened) as adapter,
     ):
         claims = resolve_claims(adapter, plan.suite.spec.operations)
         _refuse_another(adapter.identity, claims, evidence, backend)
@@ -67,11 +67,11 @@ def _refuse_another(identity: Identity, claims: Claims, evidence: Evidence, back
 
 
 def _find_differences(before: Mapping[str, Result], every: Mapping[str, Row], again: Iterator[Result]) -> Iterator[str]:
-    kinds = {failure_key(row, before[id_]) for id_, row in every.items() if parse_drawn_id(id_) and id_ in before}
+    kinds = {make_failure_key(row, before[id_]) for id_, row in every.items() if parse_drawn_id(id_) and id_ in before}
     for now in again:
         was, row = before.get(now.row), every[now.row]
         if was is None:  # a drawn row that did not fail, or not as the first of its kind
-            if now.is_failure and failure_key(row, now) not in kinds:
+            if now.is_failure and make_failure_key(row, now) not in kinds:
                 yield f"{row.id}: the evidence says that no drawn row fails so, now {answer(now)}"
         elif _pick_comparable(was) != _pick_comparable(now):
             same = answer(was) == answer(now)

@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING, Any
 from ..adapter import CannotStart, digest_of_adapter, resolve_claims
 from ..evidence.command import limits_of
 from ..evidence.folder import RESULTS, remove_reports
-from ..evidence.results import Evidence, InvalidEvidence, Tampered, Target, header_of, salvage, unfinished_path
+from ..evidence.results import Evidence, InvalidEvidence, Tampered, Target, header_of, name_unfinished, salvage
 from ..evidence.subject import NO_SUBJECT, Subject, read_subject
 from ..evidence.writer import Writer
 from ..isolate.backend import (
     Isolation,
     as_remote,
+    list_ends,
     note_opened_files,
+    note_processes,
     open_another,
-    process_ends,
-    process_notes,
     split_rows,
     use_backend,
     use_jobs,
@@ -44,7 +44,7 @@ from ..verdict import waive
 from ..verdict.blame import Blamer
 from ..verdict.rejudge import refuse_contradictions
 from ..verdict.sentences import note_fewer_calls
-from ..verdict.standing import counted_documents, in_target
+from ..verdict.standing import in_target, list_counted_documents
 from . import planted_backends
 from .drawn_run import DrawnRun
 from .fresh_calls import FreshCalls
@@ -135,7 +135,7 @@ def run_suite(
                     uncalled[row.case.id] += result.detail == AFTER_HANGS
                     judged = setup.apply_waivers(row, result)
                     writer.row(judged)
-                    counted = counted_documents(row, request.target, claims)
+                    counted = list_counted_documents(row, request.target, claims)
                     failed += any(judged.verdicts.get(document) in BAD for document in counted)
                 ran += is_run
                 tick(ran + (drawn.not_called if drawn else 0), failed)
@@ -151,10 +151,10 @@ def run_suite(
             subject = read_subject_of(adapter, request.backend, opened) if opened else NO_SUBJECT
         notes.extend(map(remove_places, drawn.notes if drawn else ()))
         notes.extend(note_after_hangs(+uncalled, request.limits.seconds, request.hangs.max_hangs))
-    all_notes = (*setup.notes, *notes, *map(remove_places, process_notes(adapter)))
+    all_notes = (*setup.notes, *notes, *map(remove_places, note_processes(adapter)))
     return writer.close(
         time.perf_counter() - began, all_notes, planted_failures, drawn.counts if drawn else None, subject,
-        process_ends(adapter),
+        list_ends(adapter),
     )  # fmt: skip
 
 
@@ -241,7 +241,7 @@ def _resume(plan: Plan, path: Path, header: Mapping[str, Any]) -> list[Result]:
     for row, result in zip_longest(order_rows(plan), done):
         if result is not None and (row is None or row.id != result.row):
             raise InvalidEvidence(f"{path}: the row {result.row} is not where the suite has it; begin a new run")
-    refuse_contradictions(plan, done, header, unfinished_path(path))
+    refuse_contradictions(plan, done, header, name_unfinished(path))
     return done
 
 

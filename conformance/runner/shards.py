@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..evidence.journal import find_difference
-from ..evidence.machine import join_environments, shared_part
+from ..evidence.machine import join_environments, pick_shared_part
 from ..evidence.results import DrawnCounts, Evidence, InvalidEvidence
 from ..model import NOT_RUN, Result
 from ..plan.rows import parse_drawn_id
@@ -72,7 +72,7 @@ def _count_drawn(header: Mapping[str, Any], counts: Sequence[DrawnCounts]) -> Dr
 
 def _pick_common(header: Mapping[str, Any]) -> dict[str, Any]:
     """Return a header without the facts that may differ between machines."""
-    return {**header, "environment": shared_part(header["environment"])}
+    return {**header, "environment": pick_shared_part(header["environment"])}
 
 
 def _check_shards(paths: Sequence[Path], shards: list[str]) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..load.cases import LOCK, SUITES_LOCK, read_lock
-from ..load.folders import cases_folder, digest_of_folders, find_folders, layers, spec_folder
+from ..load.folders import digest_of_folders, find_cases_folder, find_folders, find_spec_folder, layers
 from ..meaning.contract import Contract, contracts
 from ..model import RIGHT, Adapter, Case, ExpectedResult, Meaning, Outcome, Place, Problem, Rule, Spec, Step, Suite
 from ..model.types import WIDTH
@@ -40,7 +40,7 @@ def find_problems(suite: Suite, cases_path: Path, plan: Plan | None = None) -> I
     if own is plan:
         gaps = [*_find_rules_without_witness(suite), *_find_problems_of_findings(suite)]
         own_spec = find_folders(suite.folder).spec
-        replaces = cases_path != cases_folder() and layers(own_spec, spec_folder())[0] == spec_folder()
+        replaces = cases_path != find_cases_folder() and layers(own_spec, find_spec_folder())[0] == find_spec_folder()
         if replaces and gaps:
             what = f"these cases replace the bundled ones, and lack one for {len(gaps)} rules and findings"
             hint = "to add to the bundled, write `extends: bundled` in each file"
@@ -55,7 +55,7 @@ def choose_part_to_check(plan: Plan) -> Plan:
     The bundled cases are checked before a release, and cases beside them change nothing in them.
     """
     suite = plan.suite
-    if not suite.added or not suite.whole or suite.spec.digest != digest_of_folders([spec_folder()]):
+    if not suite.added or not suite.whole or suite.spec.digest != digest_of_folders([find_spec_folder()]):
         return plan
     return replace(plan, rows=tuple(row for row in plan.rows if row.case.id in suite.added))
 

@@ -15,7 +15,7 @@ from ..report.table_sections import RuleRow, collect_rules, group_observations
 from ..report.wording import format_answer, format_step
 from ..system.groups import group_pairs
 from ..system.terminal import count_noun
-from ..verdict.blame import worst_severity
+from ..verdict.blame import find_worst_severity
 from .landing import NEEDS, answer_question, collect_libraries, collect_numbers
 
 _MUTE = frozenset((NOT_RUN, NOT_CLAIMED))
@@ -244,7 +244,7 @@ def _list_kinds(apart: bool, does_one_fail: bool) -> str:
 
 def _find_worst_severity(run: JudgedRun, rows: Iterable[RowResult]) -> Severity | None:
     blames = run.conclusion.blames
-    return worst_severity(blamed for result in rows for blamed in blames.get(result.row.id, {}).values())
+    return find_worst_severity(blamed for result in rows for blamed in blames.get(result.row.id, {}).values())
 
 
 def _collect_rules(runs: Mapping[str, JudgedRun]) -> Iterator[RuleLine]:
@@ -275,7 +275,7 @@ def _group_rule(entries: Mapping[str, RuleRow]) -> list[AlikeBackends]:
 def _summarize_rule(entry: RuleRow) -> CaseOutcome:
     """Say what the tests of a rule show: a test that breaks another rule shows nothing of this one."""
     if entry.broken:
-        return CaseOutcome(FAIL, worst_severity(entry.broken), ())
+        return CaseOutcome(FAIL, find_worst_severity(entry.broken), ())
     others = [verdict for verdict in entry.counts if verdict != FAIL]
     nothing = FAIL if entry.counts else NOT_CLAIMED if entry.cases else NOT_RUN
     return CaseOutcome(worst(others or [nothing]), None, ())

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
-from ..adapter import bundled_backends, find_bundled
+from ..adapter import find_bundled, read_bundled_backends
 from ..model import BAD, PASS, Claims
 from ..model.verdicts import LABELS, SEVERITIES
 from ..plan.facets import RUNTIME_SHAPE
@@ -64,7 +64,9 @@ class Library(NamedTuple):
     @property
     def also(self) -> str:
         """Other names that a reader may search for."""
-        return " ".join(filter(None, (each.also for each in bundled_backends().values() if each.module == self.name)))
+        return " ".join(
+            filter(None, (each.also for each in read_bundled_backends().values() if each.module == self.name))
+        )
 
 
 class LandingNumbers(NamedTuple):

@@ -31,7 +31,7 @@ def temporary_folder() -> Iterator[Path]:
         yield Path(folder)
 
 
-def adapters_folder() -> Path:
+def find_adapters_folder() -> Path:
     return Path(import_module("conformance.adapters").__path__[0])
 
 

@@ -39,9 +39,9 @@ from .needs import (
     SAME_RANK,
     Need,
     Needs,
-    calls_of_nodes,
-    earlier_steps,
     keys_of,
+    list_calls_of_nodes,
+    list_earlier_steps,
 )
 
 HEAVIEST_FIRST = tuple(BLAMES)
@@ -116,7 +116,7 @@ class _FailingStep(NamedTuple):
     @property
     def entries(self) -> tuple[tuple[int, ...], tuple[ExplainedEntry, ...]]:
         """src of the last node, and what the entries of its shape mean."""
-        *_, (call, entries) = calls_of_nodes(self.step, self.row.contracts[self.document])
+        *_, (call, entries) = list_calls_of_nodes(self.step, self.row.contracts[self.document])
         return call.src, entries
 
     @property
@@ -149,12 +149,12 @@ class Blamer:
         self._failing_if_known = set[_Way]()
         """Ways in which single calls fail although their graph leaves no length of src open."""
         for row, result in failing:
-            conditions, way = _conditions_of(row, result.step, result), self._way_of_failing(row, result)
-            of_call = _AROUND & conditions, row.operation, _type_at(row, result.step)
+            conditions, way = _conditions_of(row, result.step, result), self._find_way_of_failing(row, result)
+            of_call = _AROUND & conditions, row.operation, _find_type(row, result.step)
             self._failing_alone.setdefault(way, set()).add(of_call)
             if not _UNKNOWN & conditions:
                 self._failing_if_known.add(way)
-                if words := _words_of_rejection(row, result.step, result.outcome):
+                if words := _find_words_of_rejection(row, result.step, result.outcome):
                     needs = frozenset(self.needs.of_call(row, result.step, row.documents[0]))
                     self._rejected_alone.setdefault(words, set()).add(needs)
         self.broken_by = group_pairs((diagnosis, rule.id) for rule in rules.values() for diagnosis in rule.diagnoses)
@@ -163,7 +163,7 @@ class Blamer:
         """Return the sentence that a failure breaks; None if nothing fails there, or only the adapter does."""
         if result.verdicts.get(document) not in BAD:
             return None
-        failing = _failing(row, result, document)
+        failing = _find_failing(row, result, document)
         if failing.outcome.kind in ("error", "none"):
             return None
         return Blamed(*self._blame(failing), severity_of(failing.outcome, failing.meaning.kind))
@@ -171,24 +171,26 @@ class Blamer:
     def _blame(self, failing: _FailingStep) -> BlameAndPremise:
         outcome, kind = failing.outcome, failing.meaning.kind
         if "concurrent" in self._find_needed_around(failing):
-            return _ruling(ALONE)  # no document speaks of programs that run at the same time
+            return _blame_ruling(ALONE)  # no document speaks of programs that run at the same time
         if failing.diagnosis and failing.diagnosis.endswith(UNCLAIMED):
-            return _ruling(MUST_REJECT)  # nothing obliges the backend to take the call
+            return _blame_ruling(MUST_REJECT)  # nothing obliges the backend to take the call
         if self._goes_right_alone(failing):
-            return _ruling(ALONE)
+            return _blame_ruling(ALONE)
         if failing.answers_illegal_call:
             return self._blame_illegal_answer(failing)
         if outcome.side_effects or outcome.kind == "tensor":
             return self._blame_answer(failing)
         if kind == "legal" and not failing.meaning.rules:
             return self._blame_no_answer(failing)
-        unmet = [] if kind == "illegal" else self._never_met(failing)
-        return _ruling(unmet[0].rule if unmet else MUST_REJECT)
+        unmet = [] if kind == "illegal" else self._find_never_met(failing)
+        return _blame_ruling(unmet[0].rule if unmet else MUST_REJECT)
 
-    def broken_rules(self, row: Row, result: Result) -> frozenset[str]:
+    def find_broken_rules(self, row: Row, result: Result) -> frozenset[str]:
         """Return the rules that a result breaks in every document in which it fails, waived or not."""
-        steps = [_failing(row, result, each) for each, verdict in result.verdicts.items() if verdict in (FAIL, WAIVED)]
-        broken = [{*(each.meaning.rules if each.answers_illegal_call else self._broken(each))} for each in steps]
+        steps = [
+            _find_failing(row, result, each) for each, verdict in result.verdicts.items() if verdict in (FAIL, WAIVED)
+        ]
+        broken = [{*(each.meaning.rules if each.answers_illegal_call else self._find_broken(each))} for each in steps]
         return frozenset(set.intersection(*broken) if broken else ())
 
     def _goes_right_alone(self, failing: _FailingStep) -> bool:
@@ -207,29 +209,29 @@ class Blamer:
         step = failing.step
         names, dims = failing.meaning.rules, failing.outcome.dims or ()
         if all(self.rules[name].ensures for name in names):
-            names = self._rules_of_moved_zeros(failing) or names
-        broken = self._strongest(names, failing.document)
+            names = self._find_rules_of_moved_zeros(failing) or names
+        broken = self._find_strongest(names, failing.document)
         answers_another_volume = volume_of(dims) != volume_of(step.src) and not failing.row.case.outputs
         if broken.authority == "our ruling" and answers_another_volume:  # the text forbids it, whatever the call means
-            broken = self._strongest(self.broken_by.get("wrong volume", ()), failing.document)
+            broken = self._find_strongest(self.broken_by.get("wrong volume", ()), failing.document)
         if broken.authority == "our ruling":
             return _RULING, broken
         if self.rules[broken.rule].ensures:  # it is about a volume
             if not (step.src and all(step.shapes)):
-                return _ruling(_EMPTY_PRODUCT)  # only our ruling gives a tensor without dimensions a volume
+                return _blame_ruling(_EMPTY_PRODUCT)  # only our ruling gives a tensor without dimensions a volume
             later = zip(step.shapes[1:], step.special_zero[1:], strict=True)
             if not step.shared_src and any(zero and 0 in shape for shape, zero in later):
-                return _ruling(_NODES)  # a 0 copies from a tensor that no document speaks of
+                return _blame_ruling(_NODES)  # a 0 copies from a tensor that no document speaks of
         return _FORBIDDEN, broken
 
     def _blame_answer(self, failing: _FailingStep) -> BlameAndPremise:
         """Blame a wrong answer, or an outcome that changed memory: the broken rule, or a ruling that it also needs."""
         if not failing.outcome.side_effects and self._needs_open_lengths(failing):
-            return _ruling(ALONE)  # no document speaks of lengths that a graph leaves open
-        broken = self._strongest(self._broken(failing), failing.document)
+            return _blame_ruling(ALONE)  # no document speaks of lengths that a graph leaves open
+        broken = self._find_strongest(self._find_broken(failing), failing.document)
         if failing.meaning.kind != "legal":  # whoever reads the documents otherwise need not see a call with a meaning
             silent = [] if broken.authority == "our ruling" else failing.meaning.rules
-            return _RULING, next(iter(self._premises(silent, failing.document)), broken)
+            return _RULING, next(iter(self._find_premises(silent, failing.document)), broken)
         needed, diagnosis, is_of_form = [], failing.diagnosis, failing.diagnosis in _OF_FORM
         around, of_alike = self._find_needed_around(failing), [each for each, *_ in self._find_alike(failing)]
         if not is_of_form:  # layouts and earlier nodes decide which elements are due
@@ -237,9 +239,9 @@ class Blamer:
         needed += [_LAYOUT] * ("shape_step" in around and diagnosis != "wrong type")
         if "chain" in around and not (is_of_form and any("chain" not in each for each in of_alike)):
             needed.insert(0 if failing.step.layout in self._right_layouts else len(needed), _NODES)
-        premises = self._premises(needed, failing.document)
+        premises = self._find_premises(needed, failing.document)
         decides = premises and all(of_alike) and not failing.outcome.side_effects  # no dense call fails so
-        return _weakest(premises if decides else [broken, *premises])
+        return _find_weakest(premises if decides else [broken, *premises])
 
     def _blame_no_answer(self, failing: _FailingStep) -> BlameAndPremise:
         """Blame a legal call without an answer.
@@ -248,16 +250,16 @@ class Blamer:
         Otherwise the weakest premise decides; among equals, the need that the backend meets least.
         """
         operation = failing.row.operation
-        needs = self._never_met(failing) or self._telling_needs(failing)
+        needs = self._find_never_met(failing) or self._find_telling_needs(failing)
         least_met_first = sorted(needs, key=lambda need: -self.needs.share_unmet(operation, need))
-        return _weakest(self._premises([need.rule for need in least_met_first], failing.document))
+        return _find_weakest(self._find_premises([need.rule for need in least_met_first], failing.document))
 
-    def _never_met(self, failing: _FailingStep) -> list[Need]:
+    def _find_never_met(self, failing: _FailingStep) -> list[Need]:
         """Return the needs of a call that bind in the document, and that the backend meets in no call at all.
 
         If it answers no call of the operation, what all of them need is why, and not what only some need.
         """
-        needs = (n for n in self._needs_of(failing) if self._premises([n.rule], failing.document))
+        needs = (n for n in self._needs_of(failing) if self._find_premises([n.rule], failing.document))
         unmet = [need for need in needs if self.needs.is_never_met(failing.row.operation, need)]
         unmet = [n for n in unmet if not any(self.needs.explains(failing.row.operation, other, n) for other in unmet)]
         if of_all := [need for need in unmet if self.needs.explains_all(failing.row.operation, need)]:
@@ -268,21 +270,21 @@ class Blamer:
     def _needs_of(self, failing: _FailingStep) -> list[Need]:
         """Return the needs of a call; of a drawn row, without those that its smallest case lacks."""
         needs = self.needs.of_call(*failing.place)
-        last = _last_of_smallest_case(failing.row, failing.result)
+        last = _find_last_of_smallest_case(failing.row, failing.result)
         if last is None:
             return needs
         of_smallest = self.needs.of_call(*failing.place, _call_of(last, failing.step))
         needs = [each for each in needs if not (keys := keys_of(each)) or keys & failing.conditions]
         return [each for each in needs if keys_of(each) or each in of_smallest] or of_smallest
 
-    def _telling_needs(self, failing: _FailingStep) -> list[Need]:
+    def _find_telling_needs(self, failing: _FailingStep) -> list[Need]:
         """Return the needs of a call that is like others which the backend meets.
 
         If no single call on a known src is rejected in the same words, unknown lengths tell all. If one is, they and
         earlier calls tell nothing; nor do a layout, other nodes and the like, if that call has no other need than this
         one. What is around each of several such calls tells all.
         """
-        needs, words = self._needs_of(failing), _words_of_rejection(failing.row, failing.at, failing.outcome)
+        needs, words = self._needs_of(failing), _find_words_of_rejection(failing.row, failing.at, failing.outcome)
         alone = self._rejected_alone.get(words, ())
         if failing.outcome.call_number > 1 or not alone:
             return [need for need in needs if words and keys_of(need) == _UNKNOWN] or needs
@@ -299,11 +301,11 @@ class Blamer:
         """Ask whether a single call of the run fails in the same way. A chain tells of chains only."""
         return any("chain" in failing.conditions or "chain" not in each for each, *_ in self._find_alike(failing))
 
-    def _way_of_failing(self, row: Row, result: Result) -> _Way:
+    def _find_way_of_failing(self, row: Row, result: Result) -> _Way:
         meaning = row.steps[result.step].meanings[0].meaning
         rules: Iterable[str] = meaning.rules if meaning.kind == "illegal" else ()
         if result.diagnosis == "wrong dims" and meaning.kind == "legal":
-            rules = self._rules_of_dims(_failing(row, result, row.documents[0]), result.outcome.dims or ())
+            rules = self._find_rules_of_dims(_find_failing(row, result, row.documents[0]), result.outcome.dims or ())
         return result.diagnosis, frozenset(rules)
 
     def _needs_open_lengths(self, failing: _FailingStep) -> bool:
@@ -312,12 +314,12 @@ class Blamer:
             return False
         if all(name != failing.result.diagnosis for name, _ in self._failing_alone):
             return False  # no single call fails so
-        way = self._way_of_failing(failing.row, failing.result)
+        way = self._find_way_of_failing(failing.row, failing.result)
         return not any(_is_alike(each, way) for each in self._failing_if_known)
 
     def _find_alike(self, failing: _FailingStep) -> Set[tuple[Set[str], str, str]]:
         """Find the single calls that fail so."""
-        way = self._way_of_failing(failing.row, failing.result)
+        way = self._find_way_of_failing(failing.row, failing.result)
         alike = (of for each, of in self._failing_alone.items() if _is_alike(each, way))
         return frozenset[tuple[Set[str], str, str]]().union(*alike)
 
@@ -325,24 +327,24 @@ class Blamer:
         """Find what is around a call and needed to fail: no more than is around a single call that fails so."""
         around = _AROUND & failing.conditions
         if failing.outcome.only_rejects:
-            words = _words_of_rejection(failing.row, failing.at, failing.outcome)
+            words = _find_words_of_rejection(failing.row, failing.at, failing.outcome)
             return frozenset() if words in self._rejected_alone else around
         if failing.answers_illegal_call:
             return frozenset() if self._fails_alone(failing) else around
         alike = self._find_alike(failing)
-        plain = frozenset[str](), failing.row.operation, _type_at(failing.row, failing.at)
+        plain = frozenset[str](), failing.row.operation, _find_type(failing.row, failing.at)
         if plain in alike and failing.diagnosis not in _SHARED_BY_MISTAKES:
             return frozenset()
         fewer = [each for each, *_ in alike if each and each <= around]
         return max(fewer, key=lambda each: (-len(each), sorted(each)), default=around)
 
-    def _broken(self, failing: _FailingStep) -> list[str]:
+    def _find_broken(self, failing: _FailingStep) -> list[str]:
         """Return the rules that an outcome broke: those of the diagnosis, or those that say what the answer is."""
         outcome, diagnosis = failing.outcome, failing.diagnosis
         if diagnosis == "wrong dims" and outcome.dims is not None and failing.meaning.dst is not None:
             if _is_of_earlier_step(failing) and not self._fails_alone(failing):
                 return [ALONE]
-            return [*self._rules_of_dims(failing, outcome.dims)]
+            return [*self._find_rules_of_dims(failing, outcome.dims)]
         if outcome.kind in NO_ANSWER and not outcome.side_effects:
             return list(dict.fromkeys(entry.rule for entry in failing.entries[1] if entry.rule))
         names = (diagnosis or "", *(diagnosis or "").split(", "))
@@ -352,7 +354,7 @@ class Blamer:
             return list(self.broken_by.get("wrong elements", ()))
         return rules
 
-    def _rules_of_dims(self, failing: _FailingStep, got: Sequence[int]) -> Iterator[str]:
+    def _find_rules_of_dims(self, failing: _FailingStep, got: Sequence[int]) -> Iterator[str]:
         """Yield the rules that say what the wrong lengths of an answer should be."""
         due = failing.meaning.dst or ()
         src, entries = failing.entries
@@ -368,7 +370,7 @@ class Blamer:
             elif "chain" in failing.conditions and "shared_src" not in failing.conditions:
                 yield _NODES  # it is copied from a tensor that no document speaks of
             elif self._is_of_another_index(failing.row, k, got, src):
-                yield from _rules_of_index(k)
+                yield from _find_rules_of_index(k)
             else:
                 yield entries[k].rule or SAME_RANK
         if not wrong and min(got, default=0) < 0:
@@ -385,7 +387,7 @@ class Blamer:
         missing = (1,) if k + len(src) < len(got) else ()
         return got[k] in (*src[:k], *src[k + 1 :], *missing) and got[k] not in src[k : k + 1]
 
-    def _rules_of_moved_zeros(self, failing: _FailingStep) -> tuple[str, ...]:
+    def _find_rules_of_moved_zeros(self, failing: _FailingStep) -> tuple[str, ...]:
         """Return the broken rules if an answer is right, except that zeros copy dimensions of another index."""
         row, got = failing.row, failing.outcome.dims or ()
         src, entries = failing.entries
@@ -395,30 +397,30 @@ class Blamer:
         stated = all(entry.length in (None, got[k]) for k, entry in enumerate(entries) if entry.copied_from is None)
         moved = [k for k in copied if self._is_of_another_index(row, k, got, src)]
         right = all(k in moved or got[k] in src[k : k + 1] for k in copied)
-        return tuple(rule for k in moved for rule in _rules_of_index(k)) if stated and right else ()
+        return tuple(rule for k in moved for rule in _find_rules_of_index(k)) if stated and right else ()
 
-    def _premises(self, names: Iterable[str], document: str) -> list[Premise]:
+    def _find_premises(self, names: Iterable[str], document: str) -> list[Premise]:
         """Return premises for those of the rules that bind in the document."""
         rules = (self.rules[name] for name in dict.fromkeys(names) if name in self.rules)
         return [Premise(rule.id, rule.authority(document)) for rule in rules if document in rule.documents]
 
-    def _strongest(self, names: Iterable[str], document: str) -> Premise:
+    def _find_strongest(self, names: Iterable[str], document: str) -> Premise:
         """Return the broken rule with the strongest authority: one broken sentence is enough."""
-        return min(self._premises(names, document), key=_weakness, default=Premise(MUST_REJECT, "our ruling"))
+        return min(self._find_premises(names, document), key=_rank_weakness, default=Premise(MUST_REJECT, "our ruling"))
 
 
-def _weakest(premises: Iterable[Premise]) -> BlameAndPremise:
+def _find_weakest(premises: Iterable[Premise]) -> BlameAndPremise:
     """Blame by the weakest of some premises; the first of equals decides."""
-    decides = max(premises, key=_weakness, default=Premise(MUST_REJECT, "our ruling"))
+    decides = max(premises, key=_rank_weakness, default=Premise(MUST_REJECT, "our ruling"))
     return _TEXT if decides.authority == "stated" else _RULING, decides
 
 
-def _rules_of_index(k: int) -> tuple[str, ...]:
+def _find_rules_of_index(k: int) -> tuple[str, ...]:
     """Return the rules that entry k breaks if it copies the length of another dimension."""
     return (SAME_INDEX, FRONT_ZERO) if k == 0 else (SAME_INDEX,)
 
 
-def _ruling(rule: str) -> BlameAndPremise:
+def _blame_ruling(rule: str) -> BlameAndPremise:
     return _RULING, Premise(rule, "our ruling")
 
 
@@ -431,7 +433,7 @@ def severity_of(outcome: Outcome, kind: Kind) -> Severity:
     return "accepts an illegal call" if kind == "illegal" and not outcome.side_effects else "wrong answer"
 
 
-def heaviest(blamed: Iterable[Blamed]) -> Blamed | None:
+def find_heaviest(blamed: Iterable[Blamed]) -> Blamed | None:
     """Return what is blamed most heavily for a row in several documents; None if only the adapter went wrong."""
     return min(blamed, key=lambda each: HEAVIEST_FIRST.index(each.blame), default=None)
 
@@ -448,34 +450,34 @@ def describe_blames(blamed: Iterable[Blamed]) -> str:
     return "; ".join(filter(None, (", ".join(doing) if len(doing) > 1 else "", ", ".join(breaking))))
 
 
-def worst_severity(blamed: Iterable[Blamed]) -> Severity | None:
+def find_worst_severity(blamed: Iterable[Blamed]) -> Severity | None:
     """Return the worst that a row does in several documents; None if only the adapter went wrong."""
     return min((each.severity for each in blamed), key=SEVERITIES.index, default=None)
 
 
-def _weakness(premise: Premise) -> int:
+def _rank_weakness(premise: Premise) -> int:
     return AUTHORITIES.index(premise.authority)
 
 
-def meaning_of_step(row: Row, at: int, document: str) -> Meaning:
+def find_meaning_of_step(row: Row, at: int, document: str) -> Meaning:
     return next(judged.meaning for judged in row.meanings(at) if document in judged.documents)
 
 
-def failing_step(row: Row, result: Result, document: str) -> int:
+def find_failing_step(row: Row, result: Result, document: str) -> int:
     """Return the step that fails in a document: the deciding one, unless the document allows its outcome."""
 
     def may_fail(at: int) -> bool:
         only_rejects = result.outcome_of(at).only_rejects
-        return meaning_of_step(row, at, document).kind == "legal" if only_rejects else True
+        return find_meaning_of_step(row, at, document).kind == "legal" if only_rejects else True
 
     others = range(len(result.outcomes)) if len(result.outcomes) > 1 else ()
     return next((at for at in (result.step, *others) if may_fail(at)), result.step)
 
 
-def _failing(row: Row, result: Result, document: str) -> _FailingStep:
-    at = failing_step(row, result, document)
-    outcome, meaning = result.outcome_of(at), meaning_of_step(row, at, document)
-    diagnosis = _diagnosis_in(row, at, result, meaning)
+def _find_failing(row: Row, result: Result, document: str) -> _FailingStep:
+    at = find_failing_step(row, result, document)
+    outcome, meaning = result.outcome_of(at), find_meaning_of_step(row, at, document)
+    diagnosis = _find_diagnosis(row, at, result, meaning)
     return _FailingStep(row, at, document, result, outcome, meaning, diagnosis, _conditions_of(row, at, result))
 
 
@@ -484,18 +486,18 @@ def _is_alike(single: _Way, way: _Way) -> bool:
     return single[0] == way[0] and single[1] <= way[1]
 
 
-def _type_at(row: Row, at: int) -> str:
+def _find_type(row: Row, at: int) -> str:
     """Return the type of src in a step: a case may set another one than that of its row."""
     return row.step(at).src_spec.type
 
 
-def _words_of_rejection(row: Row, at: int, outcome: Outcome) -> tuple[str, str] | None:
+def _find_words_of_rejection(row: Row, at: int, outcome: Outcome) -> tuple[str, str] | None:
     """Return the type of a rejected call and the letters of the message, which may have other numbers each time."""
     words = _NO_LETTER.sub("", outcome.message or "")
-    return (_type_at(row, at), words) if words and outcome.kind == "rejected" else None
+    return (_find_type(row, at), words) if words and outcome.kind == "rejected" else None
 
 
-def _last_of_smallest_case(row: Row, result: Result) -> str | None:
+def _find_last_of_smallest_case(row: Row, result: Result) -> str | None:
     """Return the smallest case of a drawn row as YAML without the steps before its last, if it fails alone."""
     case = None if result.right_alone else result.smallest_case
     return None if case is None else _STEP_BEFORE.sub("", case)
@@ -511,7 +513,7 @@ def _call_of(case: str, step: Step) -> Step:
 
 
 def _conditions_of(row: Row, at: int, result: Result) -> Set[str]:
-    if (last := _last_of_smallest_case(row, result)) is not None:
+    if (last := _find_last_of_smallest_case(row, result)) is not None:
         return {*_KEYS.findall(last)}
     step = row.case.steps[at]
     keys = {key.name for part in (row.case, step) for key, _ in list_given_keys(part)}
@@ -519,7 +521,7 @@ def _conditions_of(row: Row, at: int, result: Result) -> Set[str]:
     return keys.union(["chain"] * (len(step.shapes) > 1), ["steps"] * (at > 0), ["known"] * is_unknown)
 
 
-def _diagnosis_in(row: Row, at: int, result: Result, meaning: Meaning) -> str | None:
+def _find_diagnosis(row: Row, at: int, result: Result, meaning: Meaning) -> str | None:
     """Return what is wrong with the outcome of a step in the documents that give it a meaning.
 
     A row has one diagnosis, which may be that of a document in which the call means something else.
@@ -538,8 +540,8 @@ def _is_of_earlier_step(failing: _FailingStep) -> bool:
     If the program is new, a chain may give such dims by what its nodes share.
     """
     (row, at, document), outcome = failing.place, failing.outcome
-    earlier = earlier_steps(row, at) if "chain" in failing.conditions else range(at)
-    if any(meaning_of_step(row, k, document).dst == outcome.dims for k in earlier):
+    earlier = list_earlier_steps(row, at) if "chain" in failing.conditions else range(at)
+    if any(find_meaning_of_step(row, k, document).dst == outcome.dims for k in earlier):
         return True
     src, meaning = row.case.steps[at].src, row.contracts[document].meaning
     calls = [(row.case.steps[k].shapes[-1], row.case.steps[k].special_zero[-1]) for k in earlier]

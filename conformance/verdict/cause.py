@@ -22,7 +22,7 @@ from ..plan.memory import patterns
 from ..plan.rows import Row
 from ..run.diagnose import name_changes
 from ..run.judge import UNCLAIMED
-from .blame import failing_step, meaning_of_step
+from .blame import find_failing_step, find_meaning_of_step
 from .standing import Blames
 
 _FAILING_OF_TEN = 9
@@ -78,10 +78,10 @@ def _guess(
     for row in rows:
         result = results[row.id]
         document = next((each for each, verdict in result.verdicts.items() if verdict in BAD), row.documents[0])
-        is_legal = meaning_of_step(row, result.step, document).kind == "legal"
-        reached, step = faults_of_step(known, row, result.step, document), row.case.steps[result.step]
+        is_legal = find_meaning_of_step(row, result.step, document).kind == "legal"
+        reached, step = find_faults_of_step(known, row, result.step, document), row.case.steps[result.step]
         for fault in fitting:
-            fails_alike = row.id in fits_of and _diagnosis(result) in fault.shows
+            fails_alike = row.id in fits_of and _find_diagnosis(result) in fault.shows
             if fault in reached:
                 is_denied = fault not in fits_of[row.id] if fails_alike else row.id not in fits_of
                 spared[fault] += is_denied
@@ -99,7 +99,7 @@ def _guess(
         nearly_all_fit = 10 * number >= _FAILING_OF_TEN * (number + spared[fault])
         # who only rejects may do so for any other reason; a fault that ends the process must have ended one
         telling = {*fault.shows} & _ENDS or {*fault.shows} - {_REJECTED}
-        is_shown = not telling or any(_diagnosis(results[row]) in telling for row in explained)
+        is_shown = not telling or any(_find_diagnosis(results[row]) in telling for row in explained)
         unexplained = 2 * len(alike[fault] - causes.keys())
         few_left = unexplained <= min(number, others[fault])
         fits_each_rank = all(True in each for each in agrees[fault].values())
@@ -114,7 +114,7 @@ def _shows_each_change(fault: KnownFault, row: Row, result: Result) -> bool:
 
     A library that only flushes subnormals shows that, too. Default elements are normal numbers.
     """
-    if _diagnosis(result) != "all zero":
+    if _find_diagnosis(result) != "all zero":
         return True
     if row.case.steps[result.step].bits is None:
         return False
@@ -123,33 +123,33 @@ def _shows_each_change(fault: KnownFault, row: Row, result: Result) -> bool:
     return {*ways} <= {way for shown in fault.shows for way in shown.split(", ")}
 
 
-def _diagnosis(result: Result) -> str:
+def _find_diagnosis(result: Result) -> str:
     return (result.diagnosis or "").removesuffix(UNCLAIMED)
 
 
 def find_faults(known: KnownFaults, row: Row, result: Result) -> tuple[KnownFault, ...]:
     """Return the faults that explain the failure of a row in every document in which it fails."""
     documents = [document for document, verdict in result.verdicts.items() if verdict in BAD]
-    if any(failing_step(row, result, document) != result.step for document in documents):
+    if any(find_failing_step(row, result, document) != result.step for document in documents):
         return ()
     # any call that ran at the same time may be what ended the process
     is_any = row.case.concurrent > 1 and result.ends_process
     steps = range(len(row.case.steps)) if is_any else [result.step]
     first, *others = (
-        [each for at in steps for each in faults_of_step(known, row, at, document)] for document in documents
+        [each for at in steps for each in find_faults_of_step(known, row, at, document)] for document in documents
     )
-    diagnosis = _diagnosis(result)
+    diagnosis = _find_diagnosis(result)
     return tuple(fault for fault in first if diagnosis in fault.shows and all(fault in other for other in others))
 
 
-def faults_of_step(known: KnownFaults, row: Row, at: int, document: str) -> tuple[KnownFault, ...]:
+def find_faults_of_step(known: KnownFaults, row: Row, at: int, document: str) -> tuple[KnownFault, ...]:
     """Return the faults that a step of a row may meet, as a document reads it."""
-    meaning = meaning_of_step(row, at, document)
-    reached = known.of_calls(list(_calls(row, at, document, meaning)), meaning)
+    meaning = find_meaning_of_step(row, at, document)
+    reached = known.of_calls(list(_list_calls(row, at, document, meaning)), meaning)
     return tuple(fault for fault in reached if row.facets.issuperset(fault.facets))
 
 
-def _calls(row: Row, at: int, document: str, meaning: Meaning) -> Iterator[PlainCall]:
+def _list_calls(row: Row, at: int, document: str, meaning: Meaning) -> Iterator[PlainCall]:
     """Yield the call of each node of a step, up to one without a known answer."""
     step, contract = row.case.steps[at], row.contracts[document]
     src, single = step.src, len(step.shapes) == 1

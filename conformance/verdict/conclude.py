@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ..adapter import FAMILIES, is_own
 from ..evidence.drawn import has_called_all, name_missed_rows, plan_of_run
 from ..evidence.results import Evidence, Target
-from ..load.folders import cases_folder, digest_of_folders, spec_folder
+from ..load.folders import digest_of_folders, find_cases_folder, find_spec_folder
 from ..model import BAD, ERROR, FAIL, LIMITS, NOT_CLAIMED, NOT_RUN, WAIVED, Claims, Result, Suite, Verdict, fails
 from ..model.verdicts import Label, count_failed, describe_severity
 from ..plan.quick import QUICK
@@ -31,12 +31,12 @@ from .standing import (
     SimilarRows,
     Standing,
     count_tests,
-    counted_documents,
     describe_errors,
     describe_gap,
     group_rows,
     has_standing,
     in_target,
+    list_counted_documents,
     standings_of,
 )
 
@@ -129,7 +129,7 @@ def conclude_evidence(plan: Plan, evidence: Evidence) -> Conclusion:
     headline = sentences.describe_rejections(results.values(), conclusion.blames, causes)
     notes = [headline, *notes] if headline else notes
     conclusion = replace(conclusion, notes=tuple(notes), causes=causes, headline=headline)
-    if plan.suite.digest == digest_of_folders([spec_folder(), cases_folder()]):
+    if plan.suite.digest == digest_of_folders([find_spec_folder(), find_cases_folder()]):
         return conclusion
     return replace(conclusion, notes=(*conclusion.notes, _describe_other_suite(plan.suite)))
 
@@ -182,7 +182,7 @@ def conclude(
     groups = group_rows(plan.rows, results, claims)
     for group in groups:
         row = group.rows[0]
-        within = counted_documents(row, target, claims)
+        within = list_counted_documents(row, target, claims)
         about = [document for document in row.documents if has_standing(row, document, target, claims)]
         for document in about:
             standing = by_standing.setdefault((document, row.type), [])

@@ -51,7 +51,9 @@ def tabulate_documents(conclusion: Conclusion) -> DocumentTable:
         cells = (words.get(type_, "not claimed") for type_ in types)
         rows.append((document, *cells, *(f"{numbers[document][name]:,}" for name in columns)))
     # a limit that holds for every document is said once, without their names
-    limits = group_pairs((limit, name) for name, group in groups.items() for limit in _limits(conclusion, group))
+    limits = group_pairs(
+        (limit, name) for name, group in groups.items() for limit in _describe_limits(conclusion, group)
+    )
     of_some = (f"{join_names(names)}: {text}" for text, names in limits.items() if len(names) < len(groups))
     of_all = (text for text, names in limits.items() if len(names) == len(groups))
     return DocumentTable(("conforms to", *types, *columns), tuple(rows), (*of_some, *of_all), 1 + len(types))
@@ -83,7 +85,7 @@ def _count(group: Sequence[Standing]) -> dict[str, int]:
     }
 
 
-def _limits(conclusion: Conclusion, group: Sequence[Standing]) -> Iterator[str]:
+def _describe_limits(conclusion: Conclusion, group: Sequence[Standing]) -> Iterator[str]:
     if gaps := [standing for standing in group if standing.name == "incomplete"]:
         types = "" if len(gaps) == len(group) else f" for {join_names([standing.type for standing in gaps])}"
         yield f"incomplete{types}: {describe_gap(gaps)}"

@@ -31,7 +31,7 @@ def find_comparable(plan: Plan, old: Evidence, new: Evidence) -> frozenset[str]:
     return frozenset((same & (held[0] | held[1])) - unknown)
 
 
-def failure_key(row: Row, result: Result) -> tuple[str | None, str, tuple[str, ...]]:
+def make_failure_key(row: Row, result: Result) -> tuple[str | None, str, tuple[str, ...]]:
     """Return the kind of a failure, waived or not. Evidence holds the first of each kind among drawn rows."""
     failing = tuple(document for document, verdict in result.verdicts.items() if verdict in (*BAD, WAIVED))
     return result.diagnosis, row.case.rule, failing

@@ -18,10 +18,10 @@ from ..plan.rows import Plan, Row, parse_drawn_id
 from ..run.judge import UNCLAIMED
 from ..system.groups import group_pairs
 from ..system.terminal import count_noun
-from .blame import HEAVIEST_FIRST, MUST_REJECT, Blamed, describe_blames, heaviest, worst_severity
+from .blame import HEAVIEST_FIRST, MUST_REJECT, Blamed, describe_blames, find_heaviest, find_worst_severity
 from .cause import Cause
 from .conclude import Conclusion
-from .standing import counted_documents, has_standing
+from .standing import has_standing, list_counted_documents
 
 MAX_KINDS_SHOWN = 12
 """Kinds of failures on the terminal; the report has all."""
@@ -106,7 +106,7 @@ class Failures:
         return "failures" if alive else "failures, all waived"
 
 
-def shown_lines(row: Row, result: Result, every_line: bool) -> list[str]:
+def list_shown_lines(row: Row, result: Result, every_line: bool) -> list[str]:
     """Return the smallest case of a drawn row, after a line that says what went right alone.
 
     A case that fails as a sequence only may have a thousand lines.
@@ -147,7 +147,7 @@ def group_by_kind(rows: Iterable[Failed], conclusion: Conclusion) -> list[tuple[
 
     def readable(failed: Failed) -> tuple[object, ...]:
         row, result = failed
-        return weight(row), result.needs_calls_before, result.right_alone != "step", _effort_to_read(row)
+        return weight(row), result.needs_calls_before, result.right_alone != "step", _rank_effort(row)
 
     groups = [sorted(same, key=readable) for same in alike.values()]
     kinds = [(_kind_of(same, conclusion), same) for same in groups]
@@ -172,10 +172,10 @@ def _kind_of(same: Sequence[Failed], conclusion: Conclusion) -> FailureKind:
 
 def _worst_of(row: Row, conclusion: Conclusion) -> tuple[Severity | None, Blamed | None]:
     blamed = conclusion.blames.get(row.id, {}).values()
-    return worst_severity(blamed), heaviest(blamed)
+    return find_worst_severity(blamed), find_heaviest(blamed)
 
 
-def _effort_to_read(row: Row) -> tuple[bool, bool, bool, int, int]:
+def _rank_effort(row: Row) -> tuple[bool, bool, bool, int, int]:
     """Single calls come before chains and several calls, named cases before drawn ones, and plain calls before others.
 
     Of equally plain ones, small tensors and short shapes come first. Empty tensors come last.
@@ -221,7 +221,7 @@ def _count_tests_of(failed: Failed, verdicts: Set[Verdict], target: Target, clai
     In a type that is not claimed a row is no test, but it fails the run if it ends the process.
     """
     row, result = failed
-    documents: Iterable[str] = counted_documents(row, target, claims)
+    documents: Iterable[str] = list_counted_documents(row, target, claims)
     if not claims.has_type(row.type):
         documents = (each for each in row.documents if has_standing(row, each, target, claims))
     return sum(result.verdicts[each] in verdicts for each in documents)

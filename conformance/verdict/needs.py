@@ -79,7 +79,7 @@ class Needs:
             if is_answered:
                 self._answered.add(row.operation)
                 self._met.update((row.operation, need) for need in needs)
-                if Need(SAME_INDEX) in needs and _forbidden_by_other_indices(step) == {True}:
+                if Need(SAME_INDEX) in needs and _find_forbidden_by_other_indices(step) == {True}:
                     self._copying_by_index.add(row.operation)
                 continue
             every = frozenset(self._find(row, result.step, document, step))
@@ -106,13 +106,13 @@ class Needs:
     def _find(self, row: Row, at: int, document: str, step: Step, only_telling: bool = False) -> list[Need]:
         """Return the needs of a call; only those that its answer tells of, without zeros that two readings agree on."""
         needs = [Need(FLAG)] if any(step.special_zero) else []
-        if earlier_steps(row, at) or row.case.times > 1:
+        if list_earlier_steps(row, at) or row.case.times > 1:
             needs.append(Need(ALONE))
-        if True in _forbidden_by_other_indices(step):
+        if True in _find_forbidden_by_other_indices(step):
             needs.append(Need(SAME_INDEX))
         offered, of_entries = [], []
         # any may be rejected; only the dst of the last is seen
-        nodes = [*calls_of_nodes(step, row.contracts[document])]
+        nodes = [*list_calls_of_nodes(step, row.contracts[document])]
         for call, entries in nodes[-1:] if only_telling else nodes:
             offered += [(at, need) for at, need, is_about in self._of_calls if is_about(*call[:3])]
             of_entries += [Need(SAME_RANK)] * (len(call.src) != len(entries))
@@ -206,12 +206,12 @@ _KEYS_OF: Mapping[str, frozenset[str]] = {
 }  # fmt: skip
 
 
-def earlier_steps(row: Row, at: int) -> list[int]:
+def list_earlier_steps(row: Row, at: int) -> list[int]:
     """Return the earlier steps of a row that run the program of a step."""
     return [k for k in range(at) if row.steps[k].graph == row.steps[at].graph]
 
 
-def calls_of_nodes(step: Step, contract: Contract) -> Iterator[tuple[Call, tuple[ExplainedEntry, ...]]]:
+def list_calls_of_nodes(step: Step, contract: Contract) -> Iterator[tuple[Call, tuple[ExplainedEntry, ...]]]:
     """Yield the call of each node of a step, with src as far as it is known, and what the entries of its shape mean."""
     src = step.src
     for shape, special_zero in zip(step.shapes, step.special_zero, strict=True):
@@ -220,7 +220,7 @@ def calls_of_nodes(step: Step, contract: Contract) -> Iterator[tuple[Call, tuple
             src = fill_unknown(dst, volume_of(src))
 
 
-def _forbidden_by_other_indices(step: Step) -> set[bool]:
+def _find_forbidden_by_other_indices(step: Step) -> set[bool]:
     """Return whether a legal call has no dst if zeros copy dimensions counted from the right, or one after another."""
     if not step.special_zero[0]:
         return set()

@@ -36,7 +36,7 @@ SWEPT = tuple(planted.sweep for planted in PLANTED_BACKENDS if planted.sweep)
 """The names of the planted backends of a sweep, in its footer and after `planted:`."""
 
 
-def planted_in(isolation: str) -> tuple[PlantedBackend, ...]:
+def list_planted(isolation: str) -> tuple[PlantedBackend, ...]:
     """Return the planted backends of every run with an isolation."""
     return tuple(
         planted for planted in PLANTED_BACKENDS if planted.rules and not (planted.ends_process and isolation == "none")
@@ -45,7 +45,7 @@ def planted_in(isolation: str) -> tuple[PlantedBackend, ...]:
 
 def names(isolation: str = "none") -> tuple[str, ...]:
     """Return the names of the planted backends of a run, as its footer has them."""
-    return tuple(planted.name for planted in planted_in(isolation))
+    return tuple(planted.name for planted in list_planted(isolation))
 
 
 def find_uncaught(required: Iterable[str], failures: Mapping[str, int]) -> tuple[str, ...]:

@@ -11,10 +11,10 @@ from ..evidence.results import (
     Evidence,
     InvalidEvidence,
     find_miscounts,
+    name_unfinished,
     read,
     read_unfinished,
     refuse_incomplete,
-    unfinished_path,
 )
 from ..model import BAD, FAIL, NOT_CALLED, NOT_CLAIMED, NOT_RUN, WAIVED, Claims, Outcome, Result, Verdict, worst
 from ..model.types import WIDTH
@@ -43,7 +43,7 @@ def read_and_judge_part(path: Path, plan: Plan) -> Evidence:
 
     `path` is the name that the whole file would have got.
     """
-    evidence, part = read_unfinished(path), unfinished_path(path)
+    evidence, part = read_unfinished(path), name_unfinished(path)
     own = plan_of_run(plan, evidence, part)
     there = {result.row for result in evidence.results}
     refuse_incomplete(evidence, (row.id for row in own.rows if row.id in there), plan.suite, part)
@@ -106,7 +106,7 @@ def _contradict_row(row: Row, result: Result, claims: Claims, isolation: str) ->
         yield f"{row.id}: fails without a diagnosis"
     elif result.diagnosis is not None and not failed:
         yield f"{row.id}: has the diagnosis {result.diagnosis!r} and fails nowhere"
-    if wrong := _misfit_of_failure(row, result, failed, isolation):
+    if wrong := _find_misfit(row, result, failed, isolation):
         yield f"{row.id}: {wrong}"
 
 
@@ -129,7 +129,7 @@ def _misfit_of(row: Row, result: Result) -> str | None:
     return None
 
 
-def _misfit_of_failure(row: Row, result: Result, failed: bool, isolation: str) -> str | None:
+def _find_misfit(row: Row, result: Result, failed: bool, isolation: str) -> str | None:
     """Say what is wrong with the facts by which a failure is blamed; None if nothing is."""
     is_drawn = parse_drawn_id(row.id) is not None
     if not failed and (result.smallest_case or result.right_alone):

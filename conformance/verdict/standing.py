@@ -103,7 +103,7 @@ def is_required(row: Row, claims: Claims) -> bool:
     return not claims.find_unclaimed(row.facets)
 
 
-def counted_documents(row: Row, target: Target, claims: Claims) -> tuple[str, ...]:
+def list_counted_documents(row: Row, target: Target, claims: Claims) -> tuple[str, ...]:
     """Return the documents for which the verdict on a row counts: operation and type are claimed, too."""
     if not (claims.has_operation(row.operation) and claims.has_type(row.type)):
         return ()
@@ -113,7 +113,7 @@ def counted_documents(row: Row, target: Target, claims: Claims) -> tuple[str, ..
 def tests_of(row: Row, verdicts: Mapping[str, Verdict], target: Target, claims: Claims) -> dict[str, Verdict]:
     """Return the tests that a row is, by document: those that `count_tests` counts."""
     required = is_required(row, claims)
-    judged = ((document, verdicts[document]) for document in counted_documents(row, target, claims))
+    judged = ((document, verdicts[document]) for document in list_counted_documents(row, target, claims))
     return {document: verdict for document, verdict in judged if required or verdict in FAILED_OR_WAIVED}
 
 
@@ -127,17 +127,17 @@ def standings_of(
     """Return the standings of the groups by document and type, in the order of the documents."""
     position = {document: number for number, document in enumerate(plan.suite.spec.documents)}
     return tuple(
-        _standing(plan, document, type_, group, claims, _blamed_in(group, document, blames))
+        _make_standing(plan, document, type_, group, claims, _list_blamed(group, document, blames))
         for (document, type_), group in sorted(groups.items(), key=lambda entry: (position[entry[0][0]], entry[0][1]))
     )
 
 
-def _blamed_in(group: list[SimilarRows], document: str, blames: Blames) -> list[Blamed]:
+def _list_blamed(group: list[SimilarRows], document: str, blames: Blames) -> list[Blamed]:
     failing = (row.id for rows in group if rows.verdicts[document] in BAD for row in rows.rows)
     return [blames[row][document] for row in failing if document in blames.get(row, {})]
 
 
-def _standing(
+def _make_standing(
     plan: Plan, document: str, type_: str, group: list[SimilarRows], claims: Claims, blamed: list[Blamed]
 ) -> Standing:
     rules = plan.suite.spec.rules
@@ -156,7 +156,7 @@ def _standing(
             unclaimed_counts[verdict] += number
             not_claimed.update(dict.fromkeys(sorted(claims.find_unclaimed(row.facets))))
     unshown = tuple(rule for rule, passed in shown.items() if not passed)
-    word = _standing_name(counts, unclaimed_counts, unshown, plan.select is None)
+    word = _choose_name(counts, unclaimed_counts, unshown, plan.select is None)
     blames, severities = Counter(each.blame for each in blamed), Counter(each.severity for each in blamed)
     return Standing(
         document, plan.suite.spec.documents[document].operation, type_, word, dict(counts), dict(unclaimed_counts),
@@ -166,7 +166,7 @@ def _standing(
     )  # fmt: skip
 
 
-def _standing_name(
+def _choose_name(
     counts: Mapping[Verdict, int], unclaimed_counts: Mapping[Verdict, int], unshown: tuple[str, ...], whole: bool
 ) -> StandingName:
     if counts.get(FAIL) or unclaimed_counts.get(FAIL):

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from ..adapter import bundled_backends
+from ..adapter import read_bundled_backends
 from ..draw.nonce import with_every_row
 from ..load.schema import read_file, without_secrets
 from ..load.strict_yaml import YamlMap, raise_problems
@@ -55,7 +55,9 @@ def covers_failure(waiver: Waiver, row: Row, result: Result, blamer: Blamer) -> 
     """Ask whether a waiver is for a row and, if it names a broken rule, for one that the result breaks."""
     if not matches(waiver, row):
         return False
-    return "breaks" not in waiver or any(_matches(rule, waiver["breaks"]) for rule in blamer.broken_rules(row, result))
+    return "breaks" not in waiver or any(
+        _matches(rule, waiver["breaks"]) for rule in blamer.find_broken_rules(row, result)
+    )
 
 
 def _matches(name: str, pattern: str) -> bool:
@@ -99,7 +101,7 @@ def note_near_names(waivers: Iterable[Waiver], identity: Identity) -> Iterator[s
     """Note waivers for a backend with almost the name of this one: it may be misspelt, or another backend."""
     for waiver in waivers:
         name = waiver.get("backend", identity.name)
-        is_known = any(fnmatchcase(known, name) for known in (identity.name, *bundled_backends()))
+        is_known = any(fnmatchcase(known, name) for known in (identity.name, *read_bundled_backends()))
         if not is_known and find_near(name, [identity.name], cutoff=0.8):
             yield f"{waiver['place']}: the waiver is for the backend {quote(name)}, and this is {identity.name!r}"
 
@@ -130,13 +132,13 @@ def _problems_of(entry: YamlMap, place: Place, plan: Plan) -> Iterator[Problem]:
     if "run" in entry and "breaks" in entry:
         what = "only a call shows what it breaks; with `run: false`, name a case, rule or row instead"
         yield Problem(place._replace(line=entry.lines["breaks"]), what)
-    known, name = bundled_backends(), entry.get("backend", "*")
+    known, name = read_bundled_backends(), entry.get("backend", "*")
     if not any(fnmatchcase(backend, name) for backend in known) and find_near(name, known, cutoff=0.8):
         yield Problem(place._replace(line=entry.lines["backend"]), describe_unknown("backend", name, known))
     if "expires" in entry:
-        yield from _bad_date(entry, place)
+        yield from _check_day(entry, place)
     if "versions" in entry:
-        yield from _bad_versions(entry, place)
+        yield from _check_versions(entry, place)
     rules = plan.suite.spec.rules
     for key, names in (("case", plan.suite.cases), ("rule", rules), ("breaks", rules)):
         if key in entry and not any(_matches(name, entry[key]) for name in names):
@@ -159,7 +161,7 @@ def _raise_problems(problems: list[Problem], paths: Sequence[Path]) -> None:
     raise_problems(problems)
 
 
-def _bad_date(entry: YamlMap, place: Place) -> Iterator[Problem]:
+def _check_day(entry: YamlMap, place: Place) -> Iterator[Problem]:
     expires, place = entry["expires"], place._replace(line=entry.lines["expires"])
     if not is_date(expires):
         yield Problem(place, f"expires {quote(expires)} is no date; write it as '2027-06-30'")
@@ -167,7 +169,7 @@ def _bad_date(entry: YamlMap, place: Place) -> Iterator[Problem]:
         yield Problem(place, f"expires {expires!r} is more than two years ahead; a waiver is looked at again")
 
 
-def _bad_versions(entry: YamlMap, place: Place) -> Iterator[Problem]:
+def _check_versions(entry: YamlMap, place: Place) -> Iterator[Problem]:
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
     try:

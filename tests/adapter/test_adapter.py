@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from conformance.adapter import digest_of_adapter, load_adapter, registered_backends
+from conformance.adapter import digest_of_adapter, find_registered_backends, load_adapter
 from conformance.evidence.results import read
 from conformance.model import Crashed, Outcome
 from conformance.plan.rows import Plan
@@ -84,7 +84,7 @@ def test_an_installed_package_registers_a_backend(
     )
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))  # for the worker
-    registered_backends.cache_clear()
+    find_registered_backends.cache_clear()
     assert "theirs 7: " in command.run("theirs-fast", "--isolation", "worker").expect(1).out
     assert "did you mean 'theirs-fast'?" in command.run("theirs-fst").expect(3).err
     listed = [line.split() for line in command("list", "backends").out.splitlines()]
@@ -92,7 +92,7 @@ def test_an_installed_package_registers_a_backend(
     assert ["numpy", "installed", "theirs:It", "registered"] not in listed
     assert "theirs has no class ''; its classes are It" in command.run("vague").expect(3).err
     assert digest_of_adapter("theirs-fast") == sha256_of(tmp_path / "theirs.py")
-    registered_backends.cache_clear()
+    find_registered_backends.cache_clear()
 
 
 def test_adapters_in_one_process_import_the_files_beside_them(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from conformance.adapter import Bundled, bundled_backends, load_adapter
+from conformance.adapter import Bundled, load_adapter, read_bundled_backends
 from conformance.cli.main import main
 from conformance.isolate.process.launch import ProcessLimits
 from conformance.model import Adapter, Outcome
@@ -193,7 +193,7 @@ BROKEN = {
 
 
 def test_a_library_that_changes_bytes_has_a_sound_adapter(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(bundled_backends(), "flushing", Bundled("planted", "FlushesSubnormals"))
+    monkeypatch.setitem(read_bundled_backends(), "flushing", Bundled("planted", "FlushesSubnormals"))
     said = cli("check-adapter", "flushing", "--isolation", "none").expect(0).text
     assert "note round trip: bf16, dense: the bytes are not src's: subnormals flushed" in said
     assert "`conformance explain CASE --backend flushing` shows without the adapter" in said
@@ -320,7 +320,7 @@ def test_a_program_that_misbehaves_is_named(
     fault: str, phase: str, words: str, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if phase == "stop":
-        monkeypatch.setattr("conformance.cli.check_adapter.limits_for", lambda *_: ProcessLimits(stop_seconds=0.3))
+        monkeypatch.setattr("conformance.cli.check_adapter.choose_limits", lambda *_: ProcessLimits(stop_seconds=0.3))
     program = shlex.join(["cmd:" + sys.executable, "-S", str(MISBEHAVING), fault, phase])
     code, found = checks(cli, program)
     assert code == 1
@@ -334,7 +334,7 @@ def test_a_program_that_misbehaves_is_named(
 def test_a_program_is_not_blamed_for_pieces_or_a_slow_start(
     fault: str, phase: str, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("conformance.cli.check_adapter.limits_for", lambda *_: ProcessLimits(seconds=1.0))
+    monkeypatch.setattr("conformance.cli.check_adapter.choose_limits", lambda *_: ProcessLimits(seconds=1.0))
     _, found = checks(cli, shlex.join(["cmd:" + sys.executable, "-S", str(MISBEHAVING), fault, phase]))
     assert not re.search("in pieces|no answer", to_mend(found))
 

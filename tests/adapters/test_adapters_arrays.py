@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from conformance.adapter import CannotStart, bundled_backends, load_adapter
+from conformance.adapter import CannotStart, load_adapter, read_bundled_backends
 from conformance.adapters.numpy import NumPy
 from conformance.adapters.shared import NodeCall, read_answer, resolve_infer, resolve_zeros
 from conformance.model import Declared, Graph, Node, Operand, Rejected, Unsupported
@@ -20,7 +20,7 @@ MODULES = (
     "litert", "mnn", "cupy", "tinygrad", "sparse", "keras_jax", "keras_tensorflow", "tosa", "executorch",
     "warp", "hidet",
 )  # fmt: skip
-ARRAYS = tuple(name for name, known in bundled_backends().items() if known.module in MODULES)
+ARRAYS = tuple(name for name, known in read_bundled_backends().items() if known.module in MODULES)
 RUNTIMES = (
     "onnxruntime", "onnxruntime-plain", "onnxruntime-opset-18", "onnx-reference", "tract", "tvm", "ncnn",
     "openvino", "openvino-one-thread", "openvino-reference",

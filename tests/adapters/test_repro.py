@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from conformance.adapter import bundled_backends
+from conformance.adapter import read_bundled_backends
 from conformance.adapters import repro
 from conformance.adapters.repro.script import join_parts, write_words
 from conformance.isolate.backend import use_backend
@@ -39,7 +39,7 @@ SEEN = (
 )  # fmt: skip
 """Cases of every kind, with types each has; calls that no script of a backend can make are left out."""
 IN_BF16 = ("every-pattern-of-bf16-from-a-transposed-src", "edge-patterns-of-bf16-flatten", "signalling-nans-of-bf16")
-BACKENDS = [name for name in bundled_backends() if name in repro.WRITERS and name != "torch-inductor"]
+BACKENDS = [name for name in read_bundled_backends() if name in repro.WRITERS and name != "torch-inductor"]
 SIBLINGS = ("openvino-one-thread", "pytensor-numba")
 """Backends that are not published, because others of the same library answer alike. CI runs no scripts of theirs."""
 DRIVER = "import runpy, sys\nfor path in sys.argv[1:]:\n    print('==', flush=True)\n    runpy.run_path(path)\n"

@@ -15,13 +15,13 @@ import pytest
 
 from conformance.isolate.backend import use_backend
 from conformance.isolate.process.launch import ProcessLimits
-from conformance.isolate.protocol.messages import graph_record
+from conformance.isolate.protocol.messages import write_graph_record
 from conformance.load.cases import load_suite
 from conformance.model import Result
 from conformance.plan.rows import Plan, Row, plan_of
 from conformance.run.row import run_rows
 from conformance.selfcheck.mutants import choose_rows_to_run
-from conformance.system.files import adapters_folder
+from conformance.system.files import find_adapters_folder
 
 from ..builders import Cli
 from ..isolate.calls import reshape
@@ -192,7 +192,9 @@ def test_a_planted_fault_is_caught_by_a_case_of_its_rule(plan: Plan, workshop: W
 
 @pytest.mark.parametrize("planted", [*PLANTED, *PRINTS], ids=lambda planted: f"{planted.language} {planted.fault}")
 def test_a_planted_fault_finds_its_lines_in_the_template(tmp_path: Path, planted: PlantedFault) -> None:
-    (template,) = (adapters_folder() / planted.language).rglob("main.rs" if planted.language == "rust" else "reshape.*")
+    (template,) = (find_adapters_folder() / planted.language).rglob(
+        "main.rs" if planted.language == "rust" else "reshape.*"
+    )
     source = tmp_path / template.name
     source.write_text(template.read_text(encoding="utf-8"), encoding="utf-8")
     planted.plant(source)
@@ -242,7 +244,7 @@ def test_javascript_may_be_async_and_names_its_refusals(plan: Plan, workshop: Wo
 
 
 SRC = {"type": "f32", "dims": [2], "strides": [4], "offset": 0, "bytes": 8}
-GRAPH = graph_record(reshape((2,), (2,)))
+GRAPH = write_graph_record(reshape((2,), (2,)))
 COMPILE = {"id": 2, "do": "compile", "program": 5, "graph": GRAPH}
 RUN = {"id": 3, "do": "run", "program": 5, "may_overwrite": False}
 
@@ -320,7 +322,7 @@ def test_the_crate_is_idiomatic(workshop: Workshop, tmp_path: Path, tool: str) -
 
 def test_a_template_is_short_and_marks_what_to_change() -> None:
     for language in TOOLS:
-        files = [path for path in (adapters_folder() / language).rglob("*") if path.is_file()]
+        files = [path for path in (find_adapters_folder() / language).rglob("*") if path.is_file()]
         texts = [path.read_text(encoding="utf-8") for path in files if path.suffix != ".lock"]
         assert files
         assert sum(text.count("CHANGE") for text in texts) in (3, 4), language

@@ -24,8 +24,8 @@ from conformance.certificate.statement import (
     COMMITMENT,
     EXTENSION,
     STATEMENT,
+    add_days,
     digest_of_file,
-    in_days,
     statement_of,
     time_of,
     write_record,
@@ -195,9 +195,9 @@ def test_an_audit_of_some_rows_is_no_re_run(lab: Lab) -> None:
 @pytest.mark.parametrize(("at", "level"), [(None, "challenged"), (0, "challenged"), (15, "re-run"), (30, None)])
 def test_a_certificate_is_verified_for_a_day(lab: Lab, cli: Cli, at: int | None, level: str | None) -> None:
     """It is run again in ten days, and expires in twenty."""
-    lab.change(put_own("validUntil", in_days(20)))
+    lab.change(put_own("validUntil", add_days(20)))
     lab.audit()
-    lab.change_record(AUDIT, lambda record: record["predicate"].update(timeCreated=in_days(10)))
+    lab.change_record(AUDIT, lambda record: record["predicate"].update(timeCreated=add_days(10)))
     lab.sign(AUDIT, "issuer")
     words = (*verify(lab), *(() if at is None else ("--at", f"{day(at):%Y-%m-%d}")), "--json")
     if level:
@@ -594,9 +594,9 @@ REFUSED: dict[str, tuple[Callable[[Lab], object], str, int, str]] = {
         lambda lab: other_adapter(lab, '"chain", '), "certify --challenge", 1,
         "from it in backend.digest, adapter, claims.not_claimed; restore that"),
     "a challenge that has expired": (
-        lambda lab: lab.change_challenge(expires=in_days(-1)), "certify --challenge", 1, "before the run began"),
+        lambda lab: lab.change_challenge(expires=add_days(-1)), "certify --challenge", 1, "before the run began"),
     "a later challenge": (
-        lambda lab: lab.change_challenge(issued=in_days(2)), "certify --challenge", 1, "after the run began"),
+        lambda lab: lab.change_challenge(issued=add_days(2)), "certify --challenge", 1, "after the run began"),
     "the identity of the reference": (
         lambda lab: other_adapter(lab, "    identity", "    other"), "certify", 2, "set `identity`"),
     "a certificate in the folder": (lambda lab: None, "run", 2, "holds a certificate; name another folder"),

@@ -118,7 +118,7 @@ class Lab(NamedTuple):
     def audit(self, by: str | None = None) -> None:
         """Let the issuer say that every row was run again."""
         statement, evidence = as_it_is(self.folder / STATEMENT), read(self.folder / RESULTS)
-        called = certificate.called_rows(evidence)
+        called = certificate.count_called(evidence)
         write_record(self.folder / AUDIT, records.audit_of(statement, evidence, called, called, by))
         self.sign(AUDIT, "issuer")
         self.write_pages()

@@ -11,7 +11,7 @@ import pytest
 from conformance.evidence.results import Target, read
 from conformance.isolate.process.launch import CAN_LIMIT_MEMORY
 from conformance.load.cases import load_suite
-from conformance.load.folders import cases_folder
+from conformance.load.folders import find_cases_folder
 from conformance.load.spec import load_spec
 from conformance.model import Claims, Crashed, Outcome, Result
 from conformance.plan.rows import plan_of
@@ -60,10 +60,10 @@ def test_every_report_repeats_a_row_with_the_folders_of_the_run(reporting: Comma
 
 
 def test_a_suite_that_lost_cases_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
-    cut = shutil.copytree(cases_folder(), tmp_path / "cases")
+    cut = shutil.copytree(find_cases_folder(), tmp_path / "cases")
     (cut / "zero.yaml").unlink()
     for module in ("load.cases", "load.folders", "verdict.conclude"):
-        monkeypatch.setattr(f"conformance.{module}.cases_folder", lambda: cut)
+        monkeypatch.setattr(f"conformance.{module}.find_cases_folder", lambda: cut)
     suite = load_suite()
     conclusion = conclude(plan_of(suite), {}, Claims(("StaticReshape",)), Target())
     assert conclusion.exit_code == 4

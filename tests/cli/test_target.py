@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.evidence.command import row_words
+from conformance.evidence.command import list_row_options
 from conformance.evidence.results import read
 from conformance.load.cases import load_suite
 from conformance.plan.rows import plan_of
@@ -107,7 +107,7 @@ def test_the_command_of_a_row_chooses_it() -> None:
     """That of a large one has --large: without it nothing would run."""
     plan = plan_of(load_suite())
     for large, row in {row.case.large: row for row in plan.rows}.items():
-        words = row_words(row)
+        words = list_row_options(row)
         assert words == ["-k", row.id, *(["--large"] if large else [])]
         assert [each.id for each in select_rows(plan, words[1]).rows] == [row.id]
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from conformance.evidence.command import limits_again, same_run_words, suite_words
+from conformance.evidence.command import list_same_run, list_suite_options, read_process_limits
 from conformance.evidence.results import Target
 from conformance.isolate.process.launch import DEFAULT_LIMITS, DEVICE_MEMORY
 
@@ -20,12 +20,12 @@ from conformance.isolate.process.launch import DEFAULT_LIMITS, DEVICE_MEMORY
     ],
 )
 def test_rows_are_called_again_under_the_limits_of_their_run(header: Any, backend: str, limits: Any) -> None:
-    assert limits_again(header, backend) == DEFAULT_LIMITS._replace(**limits)
+    assert read_process_limits(header, backend) == DEFAULT_LIMITS._replace(**limits)
 
 
 @pytest.mark.parametrize(("folders", "suite"), [({}, []), ({"suite": "mine"}, ["mine"])])
 def test_a_command_names_the_suite_of_its_run(folders: dict[str, str], suite: list[str]) -> None:
-    assert suite_words({"folders": folders})[1:] == suite
+    assert list_suite_options({"folders": folders})[1:] == suite
 
 
 @pytest.mark.parametrize(
@@ -41,15 +41,15 @@ def test_a_command_names_the_suite_of_its_run(folders: dict[str, str], suite: li
 )
 def test_a_run_is_made_again_with_the_same_part_of_the_suite(target: Target, words: list[str]) -> None:
     header = {"backend": {"adapter": "numpy"}, "target": target.to_json(), "drawn": {"seed": 0, "rows": 7}}
-    assert same_run_words(header) == ["conformance", "run", "numpy", *words]
+    assert list_same_run(header) == ["conformance", "run", "numpy", *words]
 
 
 def test_a_run_is_made_again_with_its_claims() -> None:
     header = {"backend": {"adapter": "numpy"}, "target": Target().to_json(), "folders": {"claims": "my claims.yaml"}}
-    assert same_run_words(header)[3:] == ["--claims", "my claims.yaml"]
+    assert list_same_run(header)[3:] == ["--claims", "my claims.yaml"]
 
 
 def test_a_run_is_made_again_with_its_waivers() -> None:
     waivers = [{"place": f"{place}:3"} for place in ("w.yaml", "w.yaml", "C:v.yaml")]
     header = {"backend": {"adapter": "numpy"}, "target": Target().to_json(), "waivers": waivers}
-    assert same_run_words(header)[3:] == ["--waivers", "w.yaml", "--waivers", "C:v.yaml"]
+    assert list_same_run(header)[3:] == ["--waivers", "w.yaml", "--waivers", "C:v.yaml"]

@@ -67,7 +67,7 @@ def adapter(folder: Path, code: str) -> str:
 
 def library(path: Path, number: int) -> Path:
     """Write a library that needs nothing of Python, and differs by its end."""
-    model = next(path for path in subject._mapped_by_python() if path.name.startswith("libffi"))
+    model = next(path for path in subject._find_mapped_by_python() if path.name.startswith("libffi"))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(model.read_bytes() + bytes([number]))
     return path

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from conformance.load.folders import cases_folder
+from conformance.load.folders import find_cases_folder
 from tests.builders import Cli, plan_of_cases, write_suite
 from tests.exchange.node_runner import EvaluatorBackend, run_node_tests
 
@@ -123,7 +123,7 @@ def test_onnxs_own_runner_passes_what_the_bundled_cases_become(
 ) -> None:
     folder, out = tmp_path / "cases", tmp_path / "out"
     folder.mkdir()
-    for path in (path for name in names for path in cases_folder().glob(f"{name}.yaml")):
+    for path in (path for name in names for path in find_cases_folder().glob(f"{name}.yaml")):
         shutil.copy(path, folder)
     facts = cli("export", "onnx", "--suite", tmp_path, "--out", out, "--json").expect(0).data
     assert facts["rows"] > at_least

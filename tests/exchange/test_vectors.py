@@ -14,7 +14,7 @@ import pytest
 
 from conformance.exchange.json_export import choose_vectors, write_vectors
 from conformance.load.faults import load_faults
-from conformance.load.folders import spec_folder
+from conformance.load.folders import find_spec_folder
 from conformance.load.schema import schema_of
 from conformance.meaning.contract import contracts
 from conformance.meaning.faults import KnownFaults
@@ -130,7 +130,7 @@ def assert_true(test: Any, rows: Sequence[Row]) -> None:
 def test_the_index_names_each_file(folder: Path) -> None:
     index = json.loads((folder / "index.json").read_bytes())
     assert index["suite_digest"] == PLAN.suite.digest
-    assert (folder / "schema.json").read_bytes() == (spec_folder() / "schema" / "vectors.json").read_bytes()
+    assert (folder / "schema.json").read_bytes() == (find_spec_folder() / "schema" / "vectors.json").read_bytes()
     others = {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "index.json"}
     assert {name: each["sha256"] for name, each in index["files"].items()} == {
         name: hashlib.sha256(content).hexdigest() for name, content in others.items()

@@ -37,7 +37,7 @@ def beside_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     few = write_cases(tmp_path / "few")
     (few / "ids.lock").write_text("".join(f"{name}\n" for name in sorted(load_cases(few, spec()))), encoding="utf-8")
-    monkeypatch.setattr("conformance.load.cases.cases_folder", lambda: few)
+    monkeypatch.setattr("conformance.load.cases.find_cases_folder", lambda: few)
 
 
 @pytest.mark.slow

@@ -127,7 +127,7 @@ def test_a_write_into_src_of_an_earlier_row(tmp_path: Path, rows: list[Row], fre
 
 
 UNREPORTED = """import conformance.isolate.protocol.worker as worker
-            worker._content, report = None, worker.AdapterServer.report
+            worker._read_content, report = None, worker.AdapterServer.report
             src.memory[0] ^= 1
             def hides(self, run, reply):
                 worker.AdapterServer.report = report

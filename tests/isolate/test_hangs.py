@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from adapters.reference import Reference
-from conformance.isolate.backend import Isolation, open_backend, process_notes, use_backend, use_jobs
+from conformance.isolate.backend import Isolation, note_processes, open_backend, use_backend, use_jobs
 from conformance.isolate.process.launch import ProcessLimits
 from conformance.model import Graph, Program, Result, TimedOut
 from conformance.plan.rows import Plan, Row
@@ -80,7 +80,7 @@ def test_rows_after_the_hang_budget_are_not_run(tmp_path: Path) -> None:
     results = list(run_remote(remote, asked, policy=HangPolicy(budget_seconds=0.2)))
     assert [result.outcome.kind for result in results] == ["tensor", "timeout", "none", "none", "none"]
     assert verdicts(results[2:]) == {"not run"}
-    assert "more than --hang-budget 0.2; give a larger one to go on" in process_notes(remote)[0]
+    assert "more than --hang-budget 0.2; give a larger one to go on" in note_processes(remote)[0]
 
 
 def test_at_the_end_no_further_row_is_called(plan: Plan) -> None:

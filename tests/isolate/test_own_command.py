@@ -18,7 +18,7 @@ from .remote_backends import write_acting
 QUICK = "tests.without_planted"
 
 
-def run_words(folder: Path, act: str) -> list[str]:
+def list_run_words(folder: Path, act: str) -> list[str]:
     few = ["--suite", str(builders.write_suite(folder)), "--drawn-rows", "0"]
     only = ["--isolation", "none", *few, "-k", "there-and-back", "--type", "f32"]
     return ["run", write_acting(folder, act), *only, "--out", str(folder / "out")]
@@ -57,7 +57,7 @@ def test_work_that_ends_its_process(act: str) -> None:
     ],
 )
 def test_a_backend_that_ends_the_command(tmp_path: Path, act: str, code: int, how: str) -> None:
-    done = processes.run_command(*run_words(tmp_path, act), module=QUICK)
+    done = processes.run_command(*list_run_words(tmp_path, act), module=QUICK)
     assert done.returncode == code
     assert re.findall("ended with (.*) before the command was done", done.stderr) == [how] * bool(how)
     assert not how or "Traceback" not in done.stderr
@@ -81,7 +81,7 @@ def test_too_low_a_limit_is_one_line(option: str, least: str) -> None:
 
 def run_limited(folder: Path, act: str) -> tuple[int, str]:
     """Run a backend in a worker that sets limits of the suite; return the exit code and the last line of stderr."""
-    words = run_words(folder, f"import errno, resource; {act}; return super().compile(graph)")
+    words = list_run_words(folder, f"import errno, resource; {act}; return super().compile(graph)")
     words[words.index("none")] = "worker"
     done = processes.run_command(*words, module=QUICK)
     assert "Traceback" not in done.stderr
@@ -160,7 +160,7 @@ def test_a_signal_at_an_odd_moment_ends_the_command(script: str, code: int, said
 def test_a_killed_or_terminated_command_leaves_nothing(tmp_path: Path, end: signal.Signals) -> None:
     pid = tmp_path / "pid"
     act = f"open({str(pid)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
-    words = [sys.executable, "-m", QUICK, *run_words(tmp_path, act)]
+    words = [sys.executable, "-m", QUICK, *list_run_words(tmp_path, act)]
     with processes.heed_signal(signal.SIGINT), processes.heed_signal(signal.SIGHUP):
         command = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     with command:
@@ -180,7 +180,7 @@ def test_a_backend_that_hangs_at_exit(tmp_path: Path) -> None:
     began = time.monotonic()
     code = "import sys; from conformance.isolate.process import own_command; from conformance.cli.main import main\n"
     code += "own_command._GRACE_SECONDS = 0.5; sys.exit(main())"
-    command = [sys.executable, "-c", code, *run_words(tmp_path, "atexit.register(time.sleep, 60)")]
+    command = [sys.executable, "-c", code, *list_run_words(tmp_path, "atexit.register(time.sleep, 60)")]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=50)
     assert done.returncode == 4
     assert "exit 4: " in done.stdout
@@ -197,7 +197,7 @@ def test_children_of_a_backend_end_with_the_command(tmp_path: Path) -> None:
         "self.own = getattr(self, 'own', 0) or subprocess.Popen(['sleep', '600'], env={}, start_new_session=True); "
         f"{own}; self.forked = getattr(self, 'forked', 0) or os.fork() or ({forked}, os.setsid(), time.sleep(600))"
     )
-    done = processes.run_command(*run_words(tmp_path, act), timeout=60, module=QUICK)
+    done = processes.run_command(*list_run_words(tmp_path, act), timeout=60, module=QUICK)
     assert done.returncode == 4, done.stderr
     for name in ("forked", "own"):
         pids = [int(pid) for pid in (tmp_path / name).read_text().split()]

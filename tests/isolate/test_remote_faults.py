@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conformance.adapter import CannotStart
-from conformance.isolate.backend import process_notes
+from conformance.isolate.backend import note_processes
 from conformance.isolate.protocol import messages
 from conformance.isolate.protocol.remote import RemoteAdapter, start_worker
 from conformance.model import Claims, Crashed, Identity
@@ -135,7 +135,7 @@ def test_rows_of_a_program_that_cannot_start_again(plan: Plan, tmp_path: Path, m
     assert [result.row for result in results] == [row.id for row in rows]
     verdicts = [next(iter(result.verdicts.values())) for result in results]
     assert verdicts == ["error"] * 3 + ["not run"] * 9
-    (note,) = process_notes(remote)
+    (note,) = note_processes(remote)
     assert "given up after 3 starts" in note
     assert "no licence left" in note
     remote.close()
@@ -157,7 +157,7 @@ def test_a_worker_ends_with_a_killed_suite(tmp_path: Path, hangs: bool) -> None:
 
 def test_numbers_past_the_doubles_travel_as_text() -> None:
     graph = reshape((2**53, 0), (2**62, 0))
-    sent = json.loads(messages.encode_line(messages.graph_record(graph)))
+    sent = json.loads(messages.encode_line(messages.write_graph_record(graph)))
     assert sent["src"]["dims"] == [str(2**53), 0]
     assert messages.graph_of(sent) == graph
 
@@ -166,7 +166,7 @@ def test_numbers_past_the_doubles_travel_as_text() -> None:
 def test_every_graph_survives_the_protocol(plan: Plan) -> None:
     for row in {(row.case.id, row.shape_passed_as): row for row in plan.rows}.values():
         for task in row.steps:
-            sent = messages.encode_line(messages.graph_record(task.graph))
+            sent = messages.encode_line(messages.write_graph_record(task.graph))
             assert messages.graph_of(json.loads(sent)) == task.graph, row.id
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from conformance.cli.main import main
-from conformance.isolate.backend import process_notes
+from conformance.isolate.backend import note_processes
 from conformance.isolate.process.launch import ProcessLimits
 from conformance.isolate.protocol import session
 
@@ -43,7 +43,7 @@ def test_growth_with_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act:
     assert (end.exit, end.calls) == ("exit code 0", 1400)
     assert end.growth is not None
     assert GROWTH[act] in end.growth.describe()
-    assert bool(process_notes(remote)) == bool(GROWTH[act])
+    assert bool(note_processes(remote)) == bool(GROWTH[act])
 
 
 def test_growth_after_few_calls_is_not_told() -> None:
@@ -75,7 +75,7 @@ def test_the_end_of_a_process_at_stop(tmp_path: Path, act: str) -> None:
     remote.close()
     exit_, problem = EXITS[act]
     assert remote.ends[0].exit == exit_
-    assert process_notes(remote)[0].endswith(f": {problem}")
+    assert note_processes(remote)[0].endswith(f": {problem}")
     remote.bad_end = None  # which the fixture asks of every other backend
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conformance.load.cases import load_cases, load_suite
-from conformance.load.folders import Folders, cases_folder, digest_of_folders, find_folders, spec_folder
+from conformance.load.folders import Folders, digest_of_folders, find_cases_folder, find_folders, find_spec_folder
 from conformance.load.spec import SPEC_FILES, load_spec, parse_tensor
 from conformance.model import Malformed, Operand, Problem
 from tests.builders import TINY, copy_bundled_spec, one_rule, problems_of, write_tiny_spec
@@ -282,9 +282,9 @@ def test_malformed_carries_every_problem_and_reads_as_lines(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("file", SPEC_FILES)
 def test_every_file_names_its_schema_in_its_first_line(file: str) -> None:
-    first = (spec_folder() / f"{file}.yaml").read_text(encoding="utf-8").partition("\n")[0]
+    first = (find_spec_folder() / f"{file}.yaml").read_text(encoding="utf-8").partition("\n")[0]
     assert first == f"# yaml-language-server: $schema=schema/{file}.json"
-    assert (spec_folder() / "schema" / f"{file}.json").is_file()
+    assert (find_spec_folder() / "schema" / f"{file}.json").is_file()
 
 
 @pytest.mark.parametrize(
@@ -404,7 +404,7 @@ def test_one_bundled_document_is_in_force() -> None:
 def test_what_a_suite_lacks_is_bundled(tmp_path: Path, parts: tuple[str, ...]) -> None:
     for part in parts:
         (tmp_path / part).mkdir()
-    bundled = Folders(spec_folder(), cases_folder())
+    bundled = Folders(find_spec_folder(), find_cases_folder())
     assert find_folders(tmp_path) == bundled._replace(**{part: tmp_path / part for part in parts})
     assert find_folders(None) == bundled
 

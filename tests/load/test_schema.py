@@ -11,15 +11,15 @@ from typing import Any
 import jsonschema
 import pytest
 
-from conformance.load.folders import cases_folder, spec_folder
+from conformance.load.folders import find_cases_folder, find_spec_folder
 from conformance.load.schema import read_file, schema_of
 from conformance.load.strict_yaml import read
 
 from ..builders import Cli, spoil
 
 BUNDLED = [
-    *((path, path.stem) for path in sorted(spec_folder().glob("*.yaml"))),
-    *((path, "cases") for path in sorted(cases_folder().glob("*.yaml"))),
+    *((path, path.stem) for path in sorted(find_spec_folder().glob("*.yaml"))),
+    *((path, "cases") for path in sorted(find_cases_folder().glob("*.yaml"))),
 ]
 
 
@@ -48,9 +48,9 @@ def test_a_schema_takes_no_key_that_it_does_not_name(name: str) -> None:
 def cases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the bundled cases that is taken for them."""
     folder = tmp_path / "cases"
-    shutil.copytree(cases_folder(), folder)
+    shutil.copytree(find_cases_folder(), folder)
     for module in ("cli.check", "load.cases", "load.folders", "load.schema"):
-        monkeypatch.setattr(f"conformance.{module}.cases_folder", lambda: folder)
+        monkeypatch.setattr(f"conformance.{module}.find_cases_folder", lambda: folder)
     return folder
 
 
@@ -73,7 +73,7 @@ def test_a_run_says_what_its_bundled_case_lacks(cli: Cli, cases: Path) -> None:
 
 
 def test_a_file_of_a_user_is_checked_against_its_schema(tmp_path: Path) -> None:
-    path = Path(shutil.copy(spec_folder() / "operations.yaml", tmp_path))
+    path = Path(shutil.copy(find_spec_folder() / "operations.yaml", tmp_path))
     assert read_file(path, "operations")[1] == []
     spoil(path, "shape_passed_as: [attribute]", "shape_passed_as: [atribute]")
     assert "did you mean 'attribute'" in str(read_file(path, "operations")[1])

@@ -9,13 +9,13 @@ import pytest
 
 from conformance.load import cases as loading
 from conformance.load.cases import load_cases, split_entries
-from conformance.load.folders import cases_folder, spec_folder
+from conformance.load.folders import find_cases_folder, find_spec_folder
 from conformance.load.spec import load_spec
 from conformance.model import Case, Malformed
 from tests.builders import spoil
 
 SPEC = load_spec()
-FILES = sorted(cases_folder().glob("*.yaml"))
+FILES = sorted(find_cases_folder().glob("*.yaml"))
 
 
 @pytest.fixture(autouse=True)
@@ -39,14 +39,14 @@ def whole() -> dict[str, Case]:
     """The bundled cases, read at once with their files."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loading, "_find_unread", lambda *_: {})
-        return dict(load_cases(cases_folder(), SPEC))
+        return dict(load_cases(find_cases_folder(), SPEC))
 
 
 def test_a_case_read_alone_equals_the_case_read_with_its_file(
     whole: dict[str, Case], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read = count_reads(monkeypatch)
-    alone = load_cases(cases_folder(), SPEC)
+    alone = load_cases(find_cases_folder(), SPEC)
     assert list(alone) == list(whole)
     for name, case in whole.items():
         assert alone[name] == case
@@ -56,7 +56,7 @@ def test_a_case_read_alone_equals_the_case_read_with_its_file(
 
 def test_one_case_is_read_without_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     read = count_reads(monkeypatch)
-    cases = load_cases(cases_folder(), SPEC)
+    cases = load_cases(find_cases_folder(), SPEC)
     assert len(cases) > 1000
     assert "there-and-back" in cases
     assert not read
@@ -66,7 +66,7 @@ def test_one_case_is_read_without_the_others(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_the_cases_about_a_rule_are_those_that_say_so(whole: dict[str, Case], monkeypatch: pytest.MonkeyPatch) -> None:
     read = count_reads(monkeypatch)
-    cases = load_cases(cases_folder(), SPEC)
+    cases = load_cases(find_cases_folder(), SPEC)
     about = list(cases.about(["one-infer", "same-content"]))
     assert sorted(read) == sorted(case.id for case in about)
     assert about == [
@@ -75,8 +75,8 @@ def test_the_cases_about_a_rule_are_those_that_say_so(whole: dict[str, Case], mo
 
 
 def test_a_bundled_file_with_an_id_twice_is_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    spoil(Path(shutil.copy(cases_folder() / "chain.yaml", tmp_path)), "id: flat-and-back", "id: there-and-back")
-    monkeypatch.setattr(loading, "cases_folder", lambda: tmp_path)
+    spoil(Path(shutil.copy(find_cases_folder() / "chain.yaml", tmp_path)), "id: flat-and-back", "id: there-and-back")
+    monkeypatch.setattr(loading, "find_cases_folder", lambda: tmp_path)
     with pytest.raises(Malformed, match="the id 'there-and-back' is taken by"):
         load_cases(tmp_path, SPEC)
 
@@ -94,7 +94,7 @@ def test_a_problem_with_copies_of_a_file_is_reported(tmp_path: Path, name: str, 
     copy = tmp_path / name
     copy.parent.mkdir()
     for path in (copy.with_name("a.yaml"), copy):
-        shutil.copy(cases_folder() / "zero.yaml", path)
+        shutil.copy(find_cases_folder() / "zero.yaml", path)
     spoil(copy, "rule: zero-literal", f"rule: {rule}", 1)
     with pytest.raises(Malformed, match=said):
         load_cases(copy.parent, SPEC)
@@ -102,11 +102,11 @@ def test_a_problem_with_copies_of_a_file_is_reported(tmp_path: Path, name: str, 
 
 def test_another_file_in_spec_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "spec"
-    shutil.copytree(spec_folder(), folder)
+    shutil.copytree(find_spec_folder(), folder)
     (folder / "rules (copy).yaml").write_text("rules: []\n", encoding="utf-8")
-    monkeypatch.setattr(loading, "spec_folder", lambda: folder)
+    monkeypatch.setattr(loading, "find_spec_folder", lambda: folder)
     read = count_reads(monkeypatch)
-    assert load_cases(cases_folder(), load_spec(folder))["there-and-back"].rule == "nodes-compose"
+    assert load_cases(find_cases_folder(), load_spec(folder))["there-and-back"].rule == "nodes-compose"
     assert read == ["there-and-back"]
 
 

@@ -20,7 +20,7 @@ from conformance.draw.factors import Factors, OperationWay
 from conformance.draw.rows import FIRST_SEQUENCE, SEQUENCE_EVERY, Drawn, RowDrawer, count_drawn_rows
 from conformance.evidence.drawn import describe_drawn, plan_of_run
 from conformance.evidence.folder import RESULTS
-from conformance.evidence.results import Evidence, InvalidEvidence, Target, read, unfinished_path
+from conformance.evidence.results import Evidence, InvalidEvidence, Target, name_unfinished, read
 from conformance.isolate.backend import run_in_isolation
 from conformance.load.cases import load_suite, with_cases
 from conformance.model import Case, Claims, Graph, Program, Rejected, Result
@@ -33,7 +33,7 @@ from conformance.runner.fresh_calls import FreshCalls
 from conformance.runner.run_suite import RunRequest, run_suite, set_up_backend
 from conformance.shrink.smallest_case import find_smallest
 from conformance.verdict.conclude import conclude_evidence
-from conformance.verdict.failure_kinds import shown_lines
+from conformance.verdict.failure_kinds import list_shown_lines
 from conformance.verdict.rejudge import read_and_judge
 
 from .. import builders
@@ -262,7 +262,7 @@ def test_a_call_that_goes_right_alone_says_what_it_may_depend_on(
     adapter = FailsOnce()
     (result,) = run_rows([row], adapter, EVERYTHING)
     found = find_smallest(row, result, adapter, EVERYTHING, quick)
-    assert shown_lines(row, found, True)[0].startswith(f"# went right alone: it depends on {on}")
+    assert list_shown_lines(row, found, True)[0].startswith(f"# went right alone: it depends on {on}")
 
 
 class RightOnce(Reference):
@@ -421,7 +421,7 @@ def test_a_resumed_run_draws_again(
         "conformance.shrink.smallest_case.find_smallest", lambda row, result, *_: result._replace(smallest_case=row.id)
     )
     lines = (ring[0] / RESULTS).read_bytes().splitlines(keepends=True)
-    unfinished_path(tmp_path / RESULTS).write_bytes(b"".join(lines[:-1]))
+    name_unfinished(tmp_path / RESULTS).write_bytes(b"".join(lines[:-1]))
     evidence = run_plan(tmp_path, RING, resume=True)
     assert evidence.footer["resumed"] == len(PLAN.rows)
     assert [result.row for result in evidence.results] == [result.row for result in ring[1].results]

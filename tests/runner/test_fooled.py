@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.evidence.results import unfinished_path
+from conformance.evidence.results import name_unfinished
 
 from ..builders import Command, cut_results
 
@@ -37,7 +37,7 @@ def cut(folder: Path, lines: int) -> Path:
     """Leave a run as an interruption leaves it, and return what is left of its results."""
     path = folder / "results.jsonl"
     cut_results(path, path.read_bytes().splitlines(keepends=True)[:lines])
-    return unfinished_path(path)
+    return name_unfinished(path)
 
 
 def test_a_target_of_one_type_does_not_read_as_all(reporting: Command, mine: Path, tmp_path: Path) -> None:

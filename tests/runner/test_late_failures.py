@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import pytest
 
 from conformance.evidence.folder import REPORTS, RESULTS
-from conformance.evidence.results import read, unfinished_path
+from conformance.evidence.results import name_unfinished, read
 from conformance.run import judge
 from conformance.shrink import smallest_case
 
@@ -38,7 +38,7 @@ def test_results_that_cannot_be_renamed_are_kept(command: Command, monkeypatch: 
         raise PermissionError(errno.EPERM, "Operation not permitted", str(old))
 
     monkeypatch.setattr("os.replace", refuse)
-    part = unfinished_path(command.out / RESULTS)
+    part = name_unfinished(command.out / RESULTS)
     said = command.run("reference").expect(2, lines=1).err
     why = f"cannot be renamed to {RESULTS}: Operation not permitted; rename it"
     assert said == f"conformance: {part}: is whole, but {why}\n"
@@ -86,7 +86,7 @@ def test_a_run_cut_off_while_a_case_shrank_goes_on(reporting: Command, monkeypat
     with monkeypatch.context() as patch:
         patch.setattr(smallest_case, "shrink", interrupt)
         reporting.run(FAILS_WHEN_DRAWN, "--drawn-rows", "60").expect(130, err="to go on, give --resume")
-    assert unfinished_path(reporting.out / RESULTS).exists()
+    assert name_unfinished(reporting.out / RESULTS).exists()
     monkeypatch.setattr(smallest_case, "shrink", fail)
     reporting.run(FAILS_WHEN_DRAWN, "--drawn-rows", "60", "--resume", reporting.out).expect(
         1, out="no smaller case is shown"

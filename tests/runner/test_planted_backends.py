@@ -70,7 +70,7 @@ def test_in_processes_one_more_is_planted(tmp_path: Path) -> None:
     assert planted.find_uncaught((), caught) == ()
     caught = planted_backends.run_all(plan, "none", ProcessLimits())
     rows = [row for row in plan.rows if row.type == "f32"]
-    for backend, failures in zip(planted.planted_in("none"), caught.values(), strict=True):
+    for backend, failures in zip(planted.list_planted("none"), caught.values(), strict=True):
         verdicts = sum(len(row.documents) for row in rows if row.case.rule in backend.rules)
         assert 0 < failures < verdicts
 

@@ -11,7 +11,7 @@ import pytest
 
 from conformance import report
 from conformance.evidence import results as evidence_module
-from conformance.evidence.results import InvalidEvidence, read, unfinished_path
+from conformance.evidence.results import InvalidEvidence, name_unfinished, read
 from conformance.isolate.backend import run_in_isolation
 from conformance.model import NOT_CALLED
 from conformance.plan.rows import Row
@@ -30,7 +30,7 @@ __all__ = ["path"]
 def test_what_is_left_of_a_run_is_its_whole_lines(tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
     header = write(path, close=False)
-    left = unfinished_path(path)
+    left = name_unfinished(path)
     whole = left.read_bytes()
     for content, rows in ((whole, 8), (whole[:-3], 7), (whole + b"\xff", 8), (whole[:10], 0), (b"", 0)):
         left.write_bytes(content)
@@ -92,7 +92,7 @@ def test_a_report_shows_the_rows_of_an_interrupted_run(command: Command, name: s
         assert "conforms to static-oneapi" not in text
         assert not builders.conforming(text)
     assert ("wrong answer: " in texts["summary.md"]) == (name == "failing")
-    number = len(lines_of(unfinished_path(path))) - 1
+    number = len(lines_of(name_unfinished(path))) - 1
     words = f"the run did not end, after {number} rows"
     command("verify", command.out, "--suite", command.folder).expect(1, text=words)
 
@@ -154,9 +154,9 @@ def test_a_killed_process_of_its_own_leaves_a_refused_file(tmp_path: Path) -> No
     words += ["--suite", str(builders.write_suite(tmp_path)), "--out", str(tmp_path / "out")]
     child = subprocess.Popen(words, cwd=builders.ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     path = tmp_path / "out" / "results.jsonl"
-    wait(unfinished_path(path).exists)
+    wait(name_unfinished(path).exists)
     child.kill()
     child.wait()
     assert not path.exists()
     with pytest.raises(InvalidEvidence):
-        read(unfinished_path(path))
+        read(name_unfinished(path))

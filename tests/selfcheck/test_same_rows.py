@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from conformance.load.cases import SUITES_LOCK, read_lock
-from conformance.load.folders import cases_folder
+from conformance.load.folders import find_cases_folder
 from conformance.selfcheck.check_cases import TO_LOCK, lock_problems
 from conformance.selfcheck.same_rows import digest_rows, lock_suite
 
@@ -20,7 +20,7 @@ def nine_drawn_rows(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 def test_the_bundled_rows_are_those_that_are_locked() -> None:
-    plan, locked = bundled_plan(), read_lock(cases_folder(), SUITES_LOCK)
+    plan, locked = bundled_plan(), read_lock(find_cases_folder(), SUITES_LOCK)
     assert digest_rows(plan) == locked[0], "the rows changed: conformance check --lock, and all libraries again"
     assert plan.suite.digest == locked[-1]
     assert plan.suite.digests_with_same_rows == {*locked[1:]}
@@ -41,7 +41,7 @@ def test_a_row_with_another_call_or_meaning_is_another() -> None:
 def test_a_suite_joins_those_with_its_rows(tmp_path: Path) -> None:
     plan = replace(bundled_plan(), rows=bundled_plan().rows[:50])
     later = replace(plan, suite=replace(plan.suite, digest="b" * 64))
-    assert [each.what.endswith(TO_LOCK) for each in lock_problems(later.suite, cases_folder())] == [True]
+    assert [each.what.endswith(TO_LOCK) for each in lock_problems(later.suite, find_cases_folder())] == [True]
     for each in (plan, later, later):
         lock_suite(each, tmp_path)
     assert read_lock(tmp_path, SUITES_LOCK)[1:] == [plan.suite.digest, "b" * 64]

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from conformance.cli.arguments import Stop
-from conformance.cli.facts import inexpressible
+from conformance.cli.facts import why_inexpressible
 from conformance.cli.typed_values import read_named_lengths
 from conformance.load.spec import load_spec
 from conformance.meaning.contract import contracts
@@ -70,7 +70,7 @@ def answers(
 
 
 def wanted(document: str, call: Call) -> dict[str, Any]:
-    reason = inexpressible(SPEC.operations[SPEC.documents[document].operation], call)
+    reason = why_inexpressible(SPEC.operations[SPEC.documents[document].operation], call)
     if reason:
         return {"kind": "not expressible", "dst": None, "rules": [], "reason": reason, "picture": None}
     contract = contracts(SPEC)[document]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from conformance.cli.commands import parser_of, top_parser
+from conformance.cli.commands import make_top_parser, parser_of
 from conformance.system.terminal import columns, paint, plain, say, table, verbatim, wrap
 from conformance.system.text import pick_error_line, shorten
 
@@ -11,14 +11,14 @@ from conformance.system.text import pick_error_line, shorten
 def test_no_line_of_the_help_is_wider_than_the_terminal(monkeypatch: pytest.MonkeyPatch, name: str | None) -> None:
     monkeypatch.setattr("conformance.system.terminal.is_terminal", lambda stream: True)
     monkeypatch.setenv("COLUMNS", "80")
-    text = (parser_of(name) if name else top_parser()).format_help()
+    text = (parser_of(name) if name else make_top_parser()).format_help()
     assert [line for line in text.splitlines() if columns(line) > 80] == []
 
 
 def test_a_folded_line_goes_on_in_its_last_column(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("conformance.system.terminal.is_terminal", lambda stream: True)
     monkeypatch.setenv("COLUMNS", "80")
-    lines = top_parser().format_help().splitlines()
+    lines = make_top_parser().format_help().splitlines()
     begin = next(number for number, line in enumerate(lines) if line.startswith("  audit "))
     assert lines[begin + 1] == " " * 18 + "are the same"
 
@@ -26,7 +26,7 @@ def test_a_folded_line_goes_on_in_its_last_column(monkeypatch: pytest.MonkeyPatc
 def test_help_that_goes_to_a_file_is_not_folded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("conformance.system.terminal.is_terminal", lambda stream: False)
     monkeypatch.setenv("COLUMNS", "40")
-    assert any(columns(line) > 80 for line in top_parser().format_help().splitlines())
+    assert any(columns(line) > 80 for line in make_top_parser().format_help().splitlines())
 
 
 @pytest.mark.parametrize(

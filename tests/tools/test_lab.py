@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from conformance.adapter import REFERENCE, bundled_backends, digest_of_adapter, name_and_device
+from conformance.adapter import REFERENCE, digest_of_adapter, name_and_device, read_bundled_backends
 from conformance.certificate.check import Trust, check_certificate
 from conformance.evidence.results import FORMAT, pack
 from conformance.load.cases import load_suite
@@ -22,7 +22,7 @@ from conformance.model import Malformed
 from conformance.site import publish as published
 from tests.builders import Cli, build_site, plan_as_bundled
 from tools.lab.certificates import make_keys, sign_again
-from tools.lab.environments import TESTS, Installation, lacking, run_words
+from tools.lab.environments import TESTS, Installation, lacking, list_run_words
 from tools.lab.read import Environment, LabFile, SharedLibrary, load_lab
 from tools.lab.state import states
 
@@ -61,7 +61,7 @@ def test_every_bundled_backend_is_in_lab_yaml() -> None:
     lab = load_lab(CLONE / "lab.yaml")
     comment = (CLONE / "lab.yaml").read_text(encoding="utf-8").partition("runners:")[0].partition("Not published:")[2]
     run = {name_and_device(backend)[0] for each in lab.environments.values() for backend in each.backends}
-    assert {name for name in bundled_backends() if name not in {*run, REFERENCE} and name not in comment} == set()
+    assert {name for name in read_bundled_backends() if name not in {*run, REFERENCE} and name not in comment} == set()
 
 
 def test_every_pattern_of_tests_finds_a_file() -> None:
@@ -74,7 +74,7 @@ def test_every_pattern_of_tests_finds_a_file() -> None:
         ("[numpy-rwa]", "lab.yaml:4: environments.raw: unknown backend 'numpy-rwa'; did you mean 'numpy'?"),
         ("[numpy], need: [gpu]", "lab.yaml:4: unknown key 'need'; did you mean 'needs'?"),
         ("[numpy], needs: [a lot]", "is not gpu, program:NAME or instructions:NAME"),
-        ("[mine], program: node mine.mjs", "'version' is a dependency of 'program'"),
+        ("[mine], program: node mine.mjs", "'version' is needed beside 'program'"),
     ],
 )
 def test_a_mistake_in_the_lab_is_a_line(text: str, message: str, lab: Path, run_lab: Cli) -> None:
@@ -263,7 +263,7 @@ def test_a_program_is_built_before_each_use_and_run_as_a_command(lab: Path, monk
     err = "mine: cannot build: no-such-compiler 'a b.c': No such file or directory"
     run_lab("run", "mine", "--lab", lab).expect(3, err=err)
     environment = load_lab(lab).environments["mine"]
-    assert run_words(environment, "mine", Path("out"), 2)[3:5] == ["cmd:node mine.mjs", "--out"]
+    assert list_run_words(environment, "mine", Path("out"), 2)[3:5] == ["cmd:node mine.mjs", "--out"]
     assert state_of(lab, lab.parent / "reports") == {"mine-7": ("untried", "")}
     lab.write_text(PROGRAM.replace("node mine.mjs", "./not-built-here"), encoding="utf-8")
     publish(lab.parent / "reports", "mine-7")
@@ -271,7 +271,7 @@ def test_a_program_is_built_before_each_use_and_run_as_a_command(lab: Path, monk
 
 
 def test_a_run_has_the_target_and_the_limit_of_its_environment(lab: Path) -> None:
-    words = run_words(load_lab(lab).environments["cuda"], "torch@cuda", Path("out"), 2)
+    words = list_run_words(load_lab(lab).environments["cuda"], "torch@cuda", Path("out"), 2)
     assert " ".join(words[3:]) == "torch@cuda --out out --jobs 2 --timeout 60 --tester we --type bf16 --large"
 
 

@@ -110,7 +110,9 @@ def test_wrong_elements_of_any_kind_break_the_content(diagnosis: str) -> None:
     (result,) = run_rows([row], planted_backends()["column-major"]())
     wrong = failed(row, result.outcome._replace(side_effects=()), diagnosis)
     assert rules(row, wrong) == {"same-content"}
-    assert Blamer(bundled_plan().suite.spec.rules, [row], {row.id: wrong}).broken_rules(row, wrong) == {"same-content"}
+    assert Blamer(bundled_plan().suite.spec.rules, [row], {row.id: wrong}).find_broken_rules(row, wrong) == {
+        "same-content"
+    }
 
 
 def right_answer(row: Row) -> Outcome:

@@ -76,7 +76,7 @@ UNPLANTED = (planted_backends, "run_all", lambda *_: dict.fromkeys(planted.names
 """No bad backend is driven."""
 UNCOUNTED = (rejudge, "refuse_incomplete", lambda *_: None)
 """Rows and digest are not compared with the suite's."""
-NAIVE = ((conclude, "_exit_code", no_failures_are_success), (standing, "_standing_name", no_failures_conform))
+NAIVE = ((conclude, "_exit_code", no_failures_are_success), (standing, "_choose_name", no_failures_conform))
 
 
 def cell(outcome: OutcomeKind, kind: Kind, verdict: str) -> tuple[Any, str, Any]:

@@ -46,14 +46,14 @@ def load_and_check() -> Measured:
     """Reading, schemas, cross-checks and compiling every rule, once and cold, beyond interpreter and imports."""
     import yaml
 
-    from conformance.load.folders import spec_folder
+    from conformance.load.folders import find_spec_folder
     from conformance.load.spec import SPEC_FILES
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
     def bare() -> None:
         for file in SPEC_FILES:
-            yaml.load((spec_folder() / f"{file}.yaml").read_bytes(), Loader=loader)
+            yaml.load((find_spec_folder() / f"{file}.yaml").read_bytes(), Loader=loader)
 
     whole = cpu_of_command([sys.executable, "-c", f"{_IMPORTS}; contract.contracts(load.load_spec())"])
     imports = cpu_of_command([sys.executable, "-c", _IMPORTS])

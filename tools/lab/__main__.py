@@ -17,7 +17,7 @@ from conformance.system.exit_codes import CANNOT_START, CONFORMS, FAILS, INCOMPL
 from conformance.system.terminal import count_noun, say, table
 
 from .certificates import audit_words, certify_words, make_keys, sign_again
-from .environments import Installation, lacking, run_words, words_of_tests
+from .environments import Installation, lacking, list_run_words, words_of_tests
 from .read import Environment, LabFile, load_lab
 from .sentences import FILE, load_sentences
 from .sentences import check as check_sentences
@@ -217,7 +217,7 @@ def _run_and_publish(installation: Installation, args: argparse.Namespace) -> in
     codes: list[int] = []
     results: list[str] = []
     for backend, out in _outs(installation):
-        codes.append(installation.run(run_words(environment, backend, out, args.jobs)))
+        codes.append(installation.run(list_run_words(environment, backend, out, args.jobs)))
         if codes[-1] in _PUBLISHABLE:
             results.append(str(out))
     if results:

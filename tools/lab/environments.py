@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from zipfile import ZipFile
 
-from conformance.adapter import bundled_backends
+from conformance.adapter import read_bundled_backends
 from conformance.evidence.machine import environment as describe_machine
 from conformance.system.exit_codes import CANNOT_START, CommandError
 from conformance.system.files import replace_bytes, replace_text, temporary_folder
@@ -103,7 +103,7 @@ class Installation:
 
     def run(self, words: Sequence[str]) -> int:
         """Run Python of the environment with some words, in the clone; return its exit code."""
-        named = {known.variable for known in bundled_backends().values()}  # an environment has its own libraries
+        named = {known.variable for known in read_bundled_backends().values()}  # an environment has its own libraries
         variables = {name: value for name, value in os.environ.items() if name not in named}
         if (library := self.environment.library) is not None:
             variables[library.variable] = str(self._library_path(library).absolute())
@@ -112,7 +112,7 @@ class Installation:
         ).returncode
 
 
-def run_words(environment: Environment, backend: str, out: Path, jobs: int) -> list[str]:
+def list_run_words(environment: Environment, backend: str, out: Path, jobs: int) -> list[str]:
     """Return the words of `conformance run` for a backend of an environment."""
     words = ["-m", "conformance", "run", environment.specifier_of(backend), "--out", str(out), "--jobs", str(jobs)]
     return [*words, "--timeout", str(environment.timeout), *words_by(environment), *_target_words(environment)]

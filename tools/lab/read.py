@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from conformance.adapter import bundled_backends, find_bundled
+from conformance.adapter import find_bundled, read_bundled_backends
 from conformance.load.schema import read_file
 from conformance.load.strict_yaml import raise_problems
 from conformance.model import Place, Problem
@@ -98,7 +98,7 @@ def _unknown_backends(environments: Mapping[str, Environment], content: Any, pat
     return [
         Problem(
             Place(str(path), content["environments"].lines[environment.name]),
-            f"environments.{environment.name}: {describe_unknown('backend', backend, bundled_backends())}",
+            f"environments.{environment.name}: {describe_unknown('backend', backend, read_bundled_backends())}",
         )
         for environment in environments.values()
         for backend in environment.backends

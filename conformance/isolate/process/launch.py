@@ -71,12 +71,12 @@ class ProcessHandle(NamedTuple):
     """The pid of the process that it was forked from, which has the same mark and goes on."""
 
 
-def _own_limits() -> list[tuple[int, int]]:
+def _find_own_limits() -> list[tuple[int, int]]:
     names = () if sys.platform == "win32" else ("RLIMIT_AS", "RLIMIT_CPU", "RLIMIT_FSIZE", "RLIMIT_NOFILE")
     return [resource.getrlimit(getattr(resource, name)) for name in names]
 
 
-_LIMITS_AT_FIRST = _own_limits()
+_LIMITS_AT_FIRST = _find_own_limits()
 SHORTAGE_ERRORS = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN)
 """Errors of a system, or a process of the suite, that has no more files, memory or processes to give."""
 CAN_LIMIT_MEMORY = sys.platform != "win32" and hasattr(resource, "prlimit")
@@ -92,7 +92,7 @@ def start(
     """Start a command as the leader of a new session."""
     if sys.platform == "win32":
         raise CannotStart("a process for the backend needs POSIX pipes; on Windows add --isolation none")
-    if _own_limits() != _LIMITS_AT_FIRST:  # a backend can do that, and may not be called without what it needs
+    if _find_own_limits() != _LIMITS_AT_FIRST:  # a backend can do that, and may not be called without what it needs
         raise Terminated(UNTRUSTED, "somebody changed the limits of this process, see `man prlimit`")
     mark = os.urandom(16).hex()
     env = os.environ if env is None else env

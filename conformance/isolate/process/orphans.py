@@ -49,7 +49,7 @@ def adopt() -> None:
     with contextlib.suppress(OSError, AttributeError):
         if ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0:
             _adopting[:] = [os.getpid()]
-            _before.update((e.pid, e.start_time) for e in _processes().values() if e.parent == os.getpid())
+            _before.update((e.pid, e.start_time) for e in _list_processes().values() if e.parent == os.getpid())
 
 
 def register(pid: int, mark: str) -> None:
@@ -96,7 +96,7 @@ def kill_adopted_orphans() -> None:
 
 def _kill_what_is_found(find: Callable[[_Processes], set[ProcessEntry]]) -> None:
     for number in range(_ROUNDS):
-        now = _processes()
+        now = _list_processes()
         if not (found := find(now)):
             return
         for pid in (entry.pid for entry in found):
@@ -129,7 +129,7 @@ def _find_orphans(now: _Processes, sessions: tuple[int, int], mark: str) -> set[
 
 
 def find_descendants(pids: set[int], now: _Processes | None = None) -> set[ProcessEntry]:
-    entries = (_processes() if now is None else now).values()
+    entries = (_list_processes() if now is None else now).values()
     descendants: set[ProcessEntry] = set()
     while children := {entry for entry in entries if entry.parent in pids} - descendants:
         descendants |= children
@@ -137,7 +137,7 @@ def find_descendants(pids: set[int], now: _Processes | None = None) -> set[Proce
     return descendants
 
 
-def _processes() -> _Processes:
+def _list_processes() -> _Processes:
     """Return every process by its pid; none unless this is Linux."""
     processes = {}
     for pid, stat in _read_each("stat"):

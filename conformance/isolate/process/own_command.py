@@ -22,7 +22,7 @@ class Terminated(KeyboardInterrupt):
         self.exit_code, self.why = exit_code, why
 
 
-def how_it_ended(error: KeyboardInterrupt) -> tuple[str, int]:
+def describe_end(error: KeyboardInterrupt) -> tuple[str, int]:
     """Return the words and the exit code of a command that was interrupted."""
     if isinstance(error, Terminated):
         return error.why, error.exit_code

@@ -90,7 +90,7 @@ _AWAY = "write a header in one line; if a library printed this, move the real st
 
 
 def compile_line(request: int, program: int, graph: Graph) -> bytes:
-    return encode_line({"id": request, "do": "compile", "program": program, "graph": graph_record(graph)})
+    return encode_line({"id": request, "do": "compile", "program": program, "graph": write_graph_record(graph)})
 
 
 def run_line(
@@ -103,24 +103,24 @@ def run_line(
     say which requests belong to this one.
     """
     answer = {"answer": {"at": room, "room": room}} if room else {}
-    records = [_tensor_record(tensor, at) for tensor, at in zip(tensors, places, strict=True)]
+    records = [_write_tensor(tensor, at) for tensor, at in zip(tensors, places, strict=True)]
     fields = {"program": program, "may_overwrite": may_overwrite, "tensors": records}
     return encode_line({"id": request, "do": "run", **fields, **answer, **more})
 
 
-def _tensor_record(tensor: Tensor, place: TensorPlace) -> dict[str, Any]:
+def _write_tensor(tensor: Tensor, place: TensorPlace) -> dict[str, Any]:
     record = {
-        "type": tensor.type, "dims": _integers(tensor.dims), "strides": _integers(tensor.strides),
+        "type": tensor.type, "dims": _write_integers(tensor.dims), "strides": _write_integers(tensor.strides),
         "offset": tensor.offset, "bytes": len(tensor.memory),
     }  # fmt: skip
     return record if place is None else {**record, "at" if isinstance(place, int) else "edge": place}
 
 
-def graph_record(graph: Graph) -> dict[str, Any]:
-    return {"src": _record_of(graph.src), "nodes": [_node_record(node) for node in graph.nodes]}
+def write_graph_record(graph: Graph) -> dict[str, Any]:
+    return {"src": _record_of(graph.src), "nodes": [_write_node(node) for node in graph.nodes]}
 
 
-def _integers(values: Sequence[Any] | None) -> list[Any] | None:
+def _write_integers(values: Sequence[Any] | None) -> list[Any] | None:
     return None if values is None else [encode_integer(value) if type(value) is int else value for value in values]
 
 
@@ -129,10 +129,10 @@ def _record_of(part: Declared | Operand | None) -> dict[str, Any] | None:
     if part is None:
         return None
     type_, first, second = part
-    return dict(zip(part._fields, (type_, _integers(first), _integers(second)), strict=True))
+    return dict(zip(part._fields, (type_, _write_integers(first), _write_integers(second)), strict=True))
 
 
-def _node_record(node: Node) -> dict[str, Any]:
+def _write_node(node: Node) -> dict[str, Any]:
     record = {
         "operation": node.operation, "shape": _record_of(node.shape), "special_zero": _record_of(node.special_zero),
         "result": _record_of(node.result),
@@ -187,7 +187,7 @@ def _node_of(record: Mapping[str, Any]) -> Node:
 _KINDS = ("result", "rejected", "unsupported", "error")
 
 
-def kind_of_reply(reply: Mapping[str, Any]) -> str:
+def find_kind_of_reply(reply: Mapping[str, Any]) -> str:
     if len(reply) == (3 if "addresses" in reply else 2) and type(reply.get("result")) is dict:
         return "result"
     kinds = [kind for kind in _KINDS if kind in reply]
@@ -200,7 +200,7 @@ def kind_of_reply(reply: Mapping[str, Any]) -> str:
 
 def result_of(reply: Mapping[str, Any]) -> dict[str, Any]:
     """Return the result of a reply, or raise the exception that the reply stands for."""
-    kind = kind_of_reply(reply)
+    kind = find_kind_of_reply(reply)
     body: dict[str, Any] = reply[kind]
     match kind:
         case "rejected":
@@ -213,7 +213,7 @@ def result_of(reply: Mapping[str, Any]) -> dict[str, Any]:
     return body
 
 
-def type_and_dims(result: Mapping[str, Any], size: int) -> tuple[str, tuple[int, ...]] | RemoteError:
+def read_type_and_dims(result: Mapping[str, Any], size: int) -> tuple[str, tuple[int, ...]] | RemoteError:
     """Return the type and dims of a result, or why no tensor of that many bytes can have them."""
     type_, dims = result.get("type"), result.get("dims")
     if not isinstance(type_, str) or type_ not in WIDTH:
@@ -232,7 +232,7 @@ def type_and_dims(result: Mapping[str, Any], size: int) -> tuple[str, tuple[int,
     return type_, whole
 
 
-def addressed_tensors(reply: Mapping[str, Any], tensors: Sequence[Tensor]) -> list[tuple[int, Tensor]]:
+def read_addressed_tensors(reply: Mapping[str, Any], tensors: Sequence[Tensor]) -> list[tuple[int, Tensor]]:
     """Return each tensor with its address in the worker; none if the reply does not give them."""
     addresses = reply.get("addresses")
     if not isinstance(addresses, list) or [*map(type, addresses)] != [int] * len(tensors):
@@ -240,7 +240,7 @@ def addressed_tensors(reply: Mapping[str, Any], tensors: Sequence[Tensor]) -> li
     return list(zip(addresses, tensors, strict=True))
 
 
-def listed_objects(reply: Mapping[str, Any], key: str, name: str) -> list[tuple[Any, Mapping[str, Any]]]:
+def read_objects(reply: Mapping[str, Any], key: str, name: str) -> list[tuple[Any, Mapping[str, Any]]]:
     """Return the objects listed under a key, each with its value of `name`; ProtocolError if two have the same one."""
     objects = reply.get(key, [])
     if not isinstance(objects, list) or not all(isinstance(entry, dict) for entry in objects):

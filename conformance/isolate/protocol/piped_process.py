@@ -158,7 +158,7 @@ class PipedProcess:
 
     def end_with_fault(self, what: str) -> ProtocolError:
         """End the process, and return the exception for what it sent outside the protocol."""
-        tail = self._stderr_tail()
+        tail = self._describe_stderr()
         self.end()
         return ProtocolError(what + tail)
 
@@ -201,7 +201,7 @@ class PipedProcess:
             if useful:
                 return
             if left <= 0:
-                tail = self._stderr_tail()
+                tail = self._describe_stderr()
                 self.end()
                 self.timed_out = True
                 raise TimedOut(f"no answer within {self._allowed:g} s to {what}{tail}")
@@ -222,19 +222,19 @@ class PipedProcess:
             code = self._child.wait(self.limits.stop_seconds)
         except subprocess.TimeoutExpired:
             self.end()
-            return f"{what}: it closed its output without ending{self._stderr_tail()}"
+            return f"{what}: it closed its output without ending{self._describe_stderr()}"
         with contextlib.suppress(OSError):
             for _ in range(_MAX_LAST_READS):  # not until the end: a child of it may go on writing for ever
                 self._read_stderr()
         self.end()
         if self.exit is not None:
             self.exit = describe_exit(code)
-            return f"{what}: it ended with {self.exit} before it replied{self._stderr_tail()}"
+            return f"{what}: it ended with {self.exit} before it replied{self._describe_stderr()}"
         if code < 0:
-            return f"{what}: the process died of {describe_exit(code)}{self._stderr_tail()}"
-        return f"{what}: the process ended with {describe_exit(code)} in the middle of a call{self._stderr_tail()}"
+            return f"{what}: the process died of {describe_exit(code)}{self._describe_stderr()}"
+        return f"{what}: the process ended with {describe_exit(code)} in the middle of a call{self._describe_stderr()}"
 
-    def _stderr_tail(self) -> str:
+    def _describe_stderr(self) -> str:
         text = _TRACE.sub("", self._stderr.decode("utf-8", "replace")).strip()
         return f"; its stderr ends with: {text[-600:]}" if text else ""
 

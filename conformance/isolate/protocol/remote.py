@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from ...adapter import CannotStart, path_of_workers
+from ...adapter import CannotStart, build_worker_path
 from ...model import AnswerNotRead, Claims, Graph, Identity, RemoteError, Tensor, TimedOut
 from ...run.call import AnswerOrError, attempt
 from ...run.concurrent import ProgramRun
@@ -348,7 +348,7 @@ def start_worker(
     backend: str, limits: ProcessLimits = DEFAULT_LIMITS, share: bool = True, opened: OpenedFiles | None = None
 ) -> RemoteAdapter:
     """Start a process for a Python adapter, which notes the files that it opens if told where."""
-    path = os.pathsep.join(path_of_workers())
+    path = os.pathsep.join(build_worker_path())
     env = {**_MALLOC, **_ONE_THREAD, **os.environ, "PYTHONPATH": path, **(opened.env if opened else {})}
     options, begin = (["-S"], BEGIN) if opened else ([], "")
     worker, prefork = (

@@ -21,11 +21,11 @@ from .calls import SentCall, SessionProgram, UnreportedChange, WatchedMemory
 from .messages import (
     ProtocolError,
     TensorPlace,
-    addressed_tensors,
-    kind_of_reply,
-    listed_objects,
+    find_kind_of_reply,
+    read_addressed_tensors,
+    read_objects,
+    read_type_and_dims,
     result_of,
-    type_and_dims,
 )
 from .piped_process import Bytes, PipedProcess
 
@@ -125,7 +125,7 @@ class Session:
         self.process.send([line], what, seconds)
         reply = self.process.read_reply(number, what)
         self.process.expect_no_more(what)
-        return self._result(reply, what)
+        return self._read_result(reply, what)
 
     # ── a call ──
 
@@ -139,7 +139,7 @@ class Session:
         parts, size, sent = list[Bytes](), 0, list[SentCall]()
         for number, call in enumerate(calls, 1):
             try:
-                next_sent, request = self._request(*call, len(calls) - number if len(calls) > 1 else None, often)
+                next_sent, request = self._make_request(*call, len(calls) - number if len(calls) > 1 else None, often)
             except Unsupported:
                 if not sent:
                     raise
@@ -164,7 +164,7 @@ class Session:
             self._check_compile_reply(self.process.read_reply(sent.compiling, "compile"), sent)
         return self._read_answer(sent)
 
-    def _request(
+    def _make_request(
         self, program: SessionProgram, tensors: Sequence[Tensor], may_overwrite: bool, behind: int | None,
         often: tuple[int, float] | None,
     ) -> tuple[SentCall, list[Bytes]]:  # fmt: skip
@@ -199,7 +199,7 @@ class Session:
         return call, parts + self._run_request(call, more)
 
     def _run_request(self, call: SentCall, more: Mapping[str, Any]) -> list[Bytes]:
-        if not call.is_one_of_many and (earlier := self._watched_calls()):
+        if not call.is_one_of_many and (earlier := self._list_watched_calls()):
             more = {**more, "earlier": earlier}
         line = messages.run_line(
             call.id, call.program.number, call.may_overwrite, call.tensors, call.places, call.room, more
@@ -209,7 +209,7 @@ class Session:
             *(tensor.memory for tensor, at in zip(call.tensors, call.places, strict=True) if not isinstance(at, int)),
         ]
 
-    def _watched_calls(self) -> list[int]:
+    def _list_watched_calls(self) -> list[int]:
         """Return the earlier calls with a tensor that somebody still has, and forget the others."""
         calls = dict.fromkeys([number for (_, number), memory in self.watched.items() if memory.tensor()])
         self.watched = {name: memory for name, memory in self.watched.items() if name[1] in calls}
@@ -249,7 +249,7 @@ class Session:
     def _check_compile_reply(self, reply: Reply, call: SentCall) -> None:
         """Check the reply to compile. If compilation failed, the run sent with it must fail too; raise the former."""
         try:
-            self._result(reply, "compile")
+            self._read_result(reply, "compile")
         except (Rejected, Unsupported, RemoteError, MemoryError):
             reply = self.process.read_reply(call.id, "run")
             if "result" in reply:
@@ -283,7 +283,7 @@ class Session:
         reply = self.process.read_reply(call.id, "run")
         self.began_slowly |= self.is_patient and self.process.was_slow
         try:
-            answer = self._read_tensor(reply["result"], call) if kind_of_reply(reply) == "result" else None
+            answer = self._read_tensor(reply["result"], call) if find_kind_of_reply(reply) == "result" else None
             if not call.is_one_of_many:  # otherwise it is the only call of its row
                 self._watch(call, answer)
             if call.room:
@@ -304,7 +304,7 @@ class Session:
         if self.shared and self._large:
             self.shared.forget()
         if answer is None:
-            self._result(reply, "run")
+            self._read_result(reply, "run")
         if not isinstance(answer, Tensor):
             raise answer or RemoteError("no tensor came")
         self.is_patient = False
@@ -325,13 +325,13 @@ class Session:
             self.samples.append(ProcessSample(self._measured_at, *usage))
 
     def _apply_changes(self, reply: Reply, call: SentCall) -> None:
-        for index, wrote in listed_objects(reply, "wrote", "tensor"):
+        for index, wrote in read_objects(reply, "wrote", "tensor"):
             if type(index) is not int or not 0 <= index < len(call.tensors):
                 raise ProtocolError(f"'wrote' names the tensor {quote(index)}, and there are {len(call.tensors)}")
             memory = call.tensors[index].memory
             memory[:] = self._read_change(wrote, len(memory))
         for key in ("changed", "overwrote"):
-            for number, changed in listed_objects(reply, key, "call"):
+            for number, changed in read_objects(reply, key, "call"):
                 if type(number) is not int or not 0 < number <= call.id:
                     raise ProtocolError(f"{key!r} names the call {quote(number)}, which was not made")
                 size = changed.get("bytes")
@@ -340,7 +340,7 @@ class Session:
                 elif type(size) is int and 0 <= size <= _MAX_DROPPED:
                     self.process.read_payload(size, "run")
                 else:
-                    raise _bad_size(size)
+                    raise _make_size_error(size)
 
     def _apply_unreported_changes(self, reader: MemoryReader, reply: Reply, call: SentCall, answer: object) -> None:
         """Find and apply changes that the worker did not report: read src, shapes and earlier tensors in its memory.
@@ -348,7 +348,7 @@ class Session:
         A change that the worker reports is kept as reported, because it may concern memory that was cut off or moved.
         If the call was sent with others, any difference is an UnreportedChange: a later call may have made it.
         """
-        if not (addressed := addressed_tensors(reply, call.tensors)):
+        if not (addressed := read_addressed_tensors(reply, call.tensors)):
             return
         watched = {name: memory for name, memory in self.watched.items() if memory.address}
         # one read for all: each is a system call, and the worker waits meanwhile
@@ -360,11 +360,11 @@ class Session:
             if any(map(ne, contents, [tensor.memory for _, tensor in addressed])):
                 raise UnreportedChange
             return
-        wrote = {index for index, _ in listed_objects(reply, "wrote", "tensor")} if "wrote" in reply else ()
+        wrote = {index for index, _ in read_objects(reply, "wrote", "tensor")} if "wrote" in reply else ()
         for index, ((_, tensor), content) in enumerate(zip(addressed, contents, strict=False)):
             if content != tensor.memory and index not in wrote:
                 tensor.memory[:] = content
-        reported = {(key, call) for key in ("changed", "overwrote") for call, _ in listed_objects(reply, key, "call")}
+        reported = {(key, call) for key in ("changed", "overwrote") for call, _ in read_objects(reply, key, "call")}
         for (name, memory), content in zip(watched.items(), contents[len(addressed) :], strict=True):
             if name in reported:
                 memory.data = content
@@ -383,12 +383,12 @@ class Session:
         """Read the tensor of a result, or return how the result contradicts itself. Its size is checked first."""
         size, at, limit = result.get("bytes"), result.get("at"), self.process.limits.memory
         if type(size) is not int or size < 0:
-            raise _bad_size(size)
-        announced = type_and_dims(result, size)
+            raise _make_size_error(size)
+        announced = read_type_and_dims(result, size)
         if at is None:
             self._check_size(announced, size, call)
         if limit and size > limit:
-            raise _bad_size(size)
+            raise _make_size_error(size)
         memory = self.process.read_payload(size, "run") if at is None else self._read_shared_memory(at, size, call)
         if isinstance(announced, RemoteError):
             return announced
@@ -428,7 +428,7 @@ class Session:
             raise ProtocolError(f"it changed {quote(change.get('bytes'))} bytes of a memory that has {size}")
         return self.process.read_payload(size, "run")
 
-    def _result(self, reply: Reply, what: str) -> dict[str, Any]:
+    def _read_result(self, reply: Reply, what: str) -> dict[str, Any]:
         try:
             return result_of(reply)
         except ProtocolError as fault:
@@ -461,5 +461,5 @@ def _cut_at(tensor: Tensor, place: TensorPlace) -> Tensor:
     return Tensor(tensor.type, tensor.dims, tensor.strides, memory, start)
 
 
-def _bad_size(size: object) -> ProtocolError:
+def _make_size_error(size: object) -> ProtocolError:
     return ProtocolError(f"'bytes' is {quote(size)}, but should be the size of the payload")

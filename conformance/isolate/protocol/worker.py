@@ -215,14 +215,14 @@ class AdapterServer:
         for place, (tensor, was) in enumerate(zip(tensors, before, strict=True)):
             if was is not None and bytes(tensor.memory) != was:
                 wrote.append({"tensor": place, "bytes": len(was)})
-                sent.append(_content(tensor.memory, was))
+                sent.append(_read_content(tensor.memory, was))
         if wrote:
             record["wrote"] = wrote
         earlier = [kept for kept in self.answers if kept.call < request["id"] + in_threads]
         self.add_changes("changed", earlier, record, sent)
         self.add_changes("overwrote", self.sources, record, sent)
         if before[0] is not None and not request["may_overwrite"]:
-            now = _content(tensors[0].memory, before[0]) if wrote else before[0]
+            now = _read_content(tensors[0].memory, before[0]) if wrote else before[0]
             self.sources.append(WatchedContent(request["id"], lambda: bytes(tensors[0].memory), now))
         return record, sent
 
@@ -237,7 +237,7 @@ class AdapterServer:
             except Exception:  # it cannot be read any more
                 now = b""
             if now != each.data:
-                each.data = _content(now, each.data)
+                each.data = _read_content(now, each.data)
                 changed.append({"call": each.call, "bytes": len(each.data)})
                 sent.append(each.data)
         if changed:
@@ -319,7 +319,7 @@ def _address_of_answer(value: Tensor | Array) -> int:
     return int(value.__array_interface__["data"][0]) if value.flags.c_contiguous else 0
 
 
-def _content(memory: bytes | bytearray | memoryview, was: bytes | memoryview) -> bytes:
+def _read_content(memory: bytes | bytearray | memoryview, was: bytes | memoryview) -> bytes:
     """Return the content of a memory; if its length has changed, the earlier content with every bit flipped."""
     return bytes(memory) if len(memory) == len(was) else bytes(byte ^ 0xFF for byte in was)
 
