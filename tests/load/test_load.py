@@ -126,7 +126,7 @@ WRONG: dict[str, tuple[dict[str, str], str, str]] = {
     "a sentence without a full stop": (
         replace_in("rules", "is -1.", "is -1"), "rules.yaml:3", "is not our own sentence, with a full stop at the end"),
     "where without gives": ({"rules": one_rule("where: d == 0")}, "rules.yaml:2", "'gives' is needed beside 'where'"),
-    "factors of its own": ({"factors": "factors: {}\n"}, "factors.yaml", "is not read, as only the bundled"),
+    "changed factors": ({"factors": "factors: {}\n"}, "factors.yaml", "is not read, as only the bundled"),
     "an expression out of the language": (
         {"rules": one_rule("requires: src.x == 1")}, "rules.yaml:6", "'src.x' is not allowed"),
     "an example that lacks its flag": (
