@@ -252,7 +252,6 @@ struct Reply {
 };
 
 Reply rejection(const std::string &why) { return {"\"rejected\":{\"stage\":\"run\",\"message\":" + quoted(why) + "}"}; }
-
 Reply error(const std::string &why) { return {"\"error\":{\"message\":" + quoted(why) + "}"}; }
 
 // Return a facet that the node needs and a call of `reshape` cannot express, or nothing.
@@ -349,7 +348,8 @@ Reply run(const Json &request) {
         reply = answer(call(program->second, inputs));
     } catch (const Rejected &why) {
         reply = rejection(why.what());
-    } catch (const std::exception &why) {  // an error of this file: an exception that is no Rejected
+    } catch (const std::exception &why) {  // an error of this file, unless the library asked for too much memory
+        if (dynamic_cast<const std::bad_alloc *>(&why)) throw;
         reply = error(why.what());
     }
     std::string wrote;

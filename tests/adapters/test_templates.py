@@ -219,12 +219,15 @@ def test_javascript_rejects_by_no_class_of_bugs(workshop: Workshop) -> None:
     workshop.cli("check-adapter", backend).expect(3, err="REJECTIONS names a class by which bugs speak")
 
 
-def test_an_exception_that_cpp_does_not_expect_is_no_crash(plan: Plan, workshop: Workshop) -> None:
-    rejects = 'throw Rejected("src and dst do not'
-    throws = PlantedFault("cpp", "throws", "", ((rejects, rejects.replace("Rejected", "std::length_error")),))
-    found = list(results(workshop.build("cpp", planted=throws), chosen(plan, "same-volume", 5)))
-    assert {result.outcome.kind for result in found} >= {"error"}
-    assert "crash" not in {result.outcome.kind for result in found}
+@pytest.mark.parametrize(("exception", "kind"), [('std::length_error("no")', "error"), ("std::bad_alloc()", "crash")])
+def test_an_exception_that_cpp_does_not_expect(plan: Plan, workshop: Workshop, exception: str, kind: str) -> None:
+    """One that says that there is no memory is the library's."""
+    rejects = 'Rejected("src and dst do not have equally many elements")'
+    throws = PlantedFault("cpp", exception, "", ((rejects, exception),))
+    found = {
+        result.outcome.kind for result in results(workshop.build("cpp", planted=throws), chosen(plan, "same-volume", 5))
+    }
+    assert found & {"error", "crash"} == {kind}
 
 
 def test_javascript_may_be_async_and_names_its_refusals(plan: Plan, workshop: Workshop) -> None:
