@@ -7,7 +7,6 @@ get one is listed, too. docs/certify.md has the rules.
 from __future__ import annotations
 
 import contextlib
-import csv
 import ctypes
 import hashlib
 import mmap
@@ -375,7 +374,8 @@ def _read_records(folder: Path) -> Mapping[str, _Package]:
     """
     packages = dict[str, _Package]()
     for record in folder.glob("*.dist-info/RECORD"):
-        names = (line[0] for line in csv.reader(_read(record).splitlines()) if line)
+        names = (line.rsplit(",", 2)[0] for line in _read(record).splitlines())
+        names = (name[1:-1].replace('""', '"') if name.startswith('"') else name for name in names)
         files = tuple(sorted(name for name in names if not re.match(r"\.\./|/|[^/]*\.dist-info/", name)))
         files = tuple(name for name in files if not name.endswith(".pyc"))
         packages |= dict.fromkeys(files, _Package(record.parent.stem, folder, files))
