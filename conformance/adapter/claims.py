@@ -21,6 +21,10 @@ class CannotStart(CommandError):
     exit_code = CANNOT_START
 
 
+NO_REJECTIONS = (BaseException, Exception, TypeError, AttributeError)
+"""Exceptions that no adapter may name among its `rejections`, as bugs speak by them too."""
+
+
 def check_members(adapter: Any, backend: str) -> Adapter:
     """Return the adapter if it has every member and claims only what exists; otherwise CannotStart."""
     for problem in _find_problems(adapter):
@@ -68,7 +72,7 @@ def _find_problems(adapter: Any) -> Iterator[str]:
     for kind in rejections:
         if not (isinstance(kind, type) and issubclass(kind, BaseException)):
             yield f"`rejections` holds {quote(kind)}, which is no exception class"
-        if kind in (BaseException, Exception, TypeError, AttributeError):
+        if kind in NO_REJECTIONS:
             yield f"`rejections` names {kind.__name__}, by which bugs speak too; name the library's own"
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 
+from ..adapter.claims import NO_REJECTIONS
 from ..evidence.results import Target
 from ..model import BAD, BLAMES, ERROR, NOT_RUN, PASS, RIGHT, WAIVED, Claims, Result, Suite
 from ..model.verdicts import STANDING_NAMES, describe_severity
@@ -138,14 +139,15 @@ def describe_rejections(results: Iterable[Result], failing: Container[str], expl
 
 def note_adapter_errors(results: Iterable[Result]) -> Iterator[str]:
     """Note how often the adapter raised what. No library is blamed for it: this may be its way to reject."""
-    raised: Counter[str] = Counter()
+    raised, bugs = Counter[str](), {kind.__name__ for kind in NO_REJECTIONS}
     for result in results:
         if ERROR in result.verdicts.values():
             raised[(result.outcome.message or "").partition(":")[0]] += 1
     for name, number in raised.most_common():
-        if name.isidentifier() and name != "Fault":  # which is the suite's own, about the protocol
+        if name.isidentifier() and name != "ProtocolError":  # which is the suite's own
             rows = f"{number:,} rows" if number > 1 else "one row"
-            yield f"the adapter raised {name} in {rows}; if the library rejects calls so, add it to `rejections`"
+            advice = "; if the library rejects calls so, add it to `rejections`" * (name not in bugs)
+            yield f"the adapter raised {name} in {rows}{advice}"
 
 
 def note_resumed(results: Collection[Result]) -> Iterator[str]:

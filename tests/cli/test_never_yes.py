@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 
 from conformance.evidence.results import read
-from conformance.model import Claims
+from conformance.model import Claims, Outcome, Result
+from conformance.verdict.sentences import note_adapter_errors
 
 from .. import builders, miniatures
 from ..builders import Command, mini, table_of
 from .run_output import never_conforms, sentences, words
 
+RAISED = "the adapter raised %s in one row"
 NOTHING = ("ClaimsNothing", "LeavesOutEveryType")
 
 
@@ -104,6 +106,19 @@ def test_errors_of_the_adapter_are_counted_by_exception(command: Command) -> Non
     assert number
     (note,) = [note for note in said.data["notes"] if "KeyError" in note]
     assert re.fullmatch(r"the adapter raised KeyError in [0-9]+ rows; .* `rejections`", note)
+
+
+@pytest.mark.parametrize(
+    ("message", "notes"),
+    [
+        ("KeyError: 'lost'", [f"{RAISED % 'KeyError'}; if the library rejects calls so, add it to `rejections`"]),
+        ("TypeError: no", [RAISED % "TypeError"]),  # the loader refuses it among `rejections`
+        ("ProtocolError: run: the line is no JSON", []),
+    ],
+)
+def test_a_note_advises_only_what_the_loader_takes(message: str, notes: list[str]) -> None:
+    result = Result("r", {"static-oneapi": "error"}, (Outcome("error", message=message),))
+    assert [*note_adapter_errors([result])] == notes
 
 
 def test_errors_of_the_adapter_do_not_say_that_a_backend_fails(command: Command) -> None:
