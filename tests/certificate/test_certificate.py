@@ -142,6 +142,7 @@ def test_each_text_says_level_scope_suite_and_date(lab: Lab, cli: Cli) -> None:
     for name, text in texts.items():
         for due in ("re-run", "static-oneapi", version, digest[:8], header["started"][:10]):
             assert due in text, name
+    assert "Not covered: data that native code reads" in texts[PAGE]
     badge = (lab.folder / "badge.svg").read_text()
     assert f"; self-tested {header['started'][:10]}, suite {version} ({digest[:8]})</title>" in badge
 
