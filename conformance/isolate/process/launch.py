@@ -113,7 +113,9 @@ def start(
             raise CannotStart(f"{command[0]}: no such program; {what}") from None
         if error.errno in SHORTAGE_ERRORS:
             raise
-        why = f"cannot be run: {error.strerror}; is it executable?"
+        is_script = error.errno == errno.ENOEXEC
+        hint = "name its interpreter first, as in cmd:'node mine.mjs'" if is_script else "is it executable?"
+        why = f"cannot be run: {error.strerror}; {hint}"
         if os.path.isdir(command[0]):
             why = "is a folder; name the program in it"
         raise CannotStart(f"{command[0]}: {why}") from None
