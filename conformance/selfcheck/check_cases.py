@@ -243,6 +243,10 @@ def _find_mistakes(case: Case) -> Iterator[str]:
         yield f"`concurrent: {case.concurrent}` needs as many `steps`; there is {len(case.steps)}"
     if case.one_shape_memory and case.concurrent > 1:
         yield "`one_shape_memory: true` needs steps one after another; leave out `concurrent`"
+    if case.one_program and case.concurrent == 1:
+        yield "`one_program: true` needs `concurrent`"
+    if case.in_node != "last" and len(case.steps[0].shapes) == 1:
+        yield f"`in_node: {case.in_node}` needs a `chain`"
     if case.shape_column and case.shape_rank < 2:
         yield "`shape_column: true` needs `shape_rank: 2` or more"
     for step in case.steps:

@@ -148,6 +148,8 @@ LACKING = [
     ("concurrent: 2", "`concurrent: 2` needs as many `steps`; there is 1"),
     ("concurrent: 2\n    one_shape_memory: true",
      "`one_shape_memory: true` needs steps one after another; leave out `concurrent`"),
+    ("one_program: true", "`one_program: true` needs `concurrent`"),
+    ("in_node: first", "`in_node: first` needs a `chain`"),
     ("shape_column: true", "`shape_column: true` needs `shape_rank: 2` or more"),
     ("declared: [19, null]\n    dst_strides: '1 19'", f"dst_strides '1 19' {NEEDS_LENGTHS}"),
     ("declared: [19, 17]\n    dst_strides: '1'", f"dst_strides '1' {NEEDS_LENGTHS}"),
