@@ -112,9 +112,8 @@ def _check_cases(spec: Spec, folder: Path | None, lock: bool) -> _CheckResults:
         return _CheckResults(spec, 0, (), None, list(malformed.problems))
     problems = list(check_cases.find_problems(suite, path, plan))
     problems += check_cases.check_reference(own, load_adapter("reference"))
-    is_bundled = spec.digest == digest_of_folders(
-        [find_spec_folder()]
-    )  # other operations and types meet as they are run
+    # other operations and types meet as they are run
+    is_bundled = spec.digest == digest_of_folders([find_spec_folder()])
     meetings = count_meetings(suite) if is_bundled and own is plan else ()
     problems += check_meetings(meetings)
     if lock and set(problems) <= set(check_cases.lock_problems(suite, path)):  # a locked id is never unlocked

@@ -62,7 +62,7 @@ def _collect_data(runs: Sequence[JudgedRun], out: Path) -> dict[str, Any]:
         ],
         "cases": len(cases),
         "disagreements": [case for case in cases if differs([run.rows_by_case[case] for run in runs])],
-        "does_one_fail": [case for case in cases if does_one_fail([run.rows_by_case[case] for run in runs])],
+        "one_fails": [case for case in cases if does_one_fail([run.rows_by_case[case] for run in runs])],
     }
 
 
@@ -71,7 +71,7 @@ def _show(runs: Sequence[JudgedRun], data: dict[str, Any]) -> None:
     rows = [(d, *(f"{MARKS[w]} {w}" for w, _ in (run.verdict_by_document[d] for run in runs))) for d in documents]
     say(table(rows, ("document", *name_runs(runs))))
     say()
-    for key, what in (("disagreements", "differ between backends"), ("does_one_fail", "fail in one backend only")):
+    for key, what in (("disagreements", "differ between backends"), ("one_fails", "fail in one backend only")):
         say(f"cases that {what}: {len(data[key]):,} of {data['cases']:,}")
     for backend in data["backends"]:
         if drawn := backend["drawn_rows_that_fail"]:

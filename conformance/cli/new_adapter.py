@@ -72,9 +72,8 @@ def _write(path: Path, name: str, language: str) -> None:
             target = path / Path(template).relative_to("rust") if language == "rust" else path
             text = (find_adapters_folder() / template).read_text(encoding="utf-8").replace('"template"', f'"{name}"')
             if language == "python":
-                text = text.replace("NAME: a", f"{name}: a").replace(
-                    "class Template(", f"class {_choose_class_name(name)}("
-                )
+                class_ = _choose_class_name(name)
+                text = text.replace("NAME: a", f"{name}: a").replace("class Template(", f"class {class_}(")
             target.parent.mkdir(exist_ok=True)
             target.write_text(text, encoding="utf-8")
     except OSError:  # a full disk

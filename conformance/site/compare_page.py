@@ -237,8 +237,8 @@ def does_one_fail(cells: RowsOfEach) -> bool:
     return sum(any(result.failing for result in cell) for cell in cells) == 1
 
 
-def _list_kinds(apart: bool, does_one_fail: bool) -> str:
-    kinds = {"disagreements": apart, "one-fails": does_one_fail}
+def _list_kinds(apart: bool, is_alone: bool) -> str:
+    kinds = {"disagreements": apart, "one-fails": is_alone}
     return " ".join(kind for kind, holds in kinds.items() if holds)
 
 

@@ -441,6 +441,15 @@ def test_a_drawn_row_that_may_have_failed_unkept_is_not_compared(plan: Plan, tmp
     assert found.not_compared == 1
 
 
+def test_the_data_of_a_comparison_name_the_cases(command: Command) -> None:
+    command.run("reference")
+    command.run("planted:zero-flag-ignored", out=(other := command.folder / "wrong")).expect(1)
+    words = (command.out, other, "--suite", command.folder, "--out", command.folder / "page.html", "--json")
+    data = command("compare", *words).expect(0).data
+    assert data.keys() == {"out", "backends", "cases", "disagreements", "one_fails"}
+    assert data["one_fails"] == data["disagreements"] != []
+
+
 @pytest.mark.parametrize("name", ["diff", "compare"])
 def test_a_full_disk_leaves_the_page_of_before(reporting: Command, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     def full(*_: object) -> None:
