@@ -281,7 +281,7 @@ ATTACKS = {
     "a file that is opened to read and write": SubjectAttack(
         with_data("exec(open({0!r}, 'r+').read())"), "data", "noted"),
     "a file that is opened to append and read": SubjectAttack(
-        with_data("file = open({0!r}, 'a+'); file.seek(0); exec(file.read())"), "data", "noted"),
+        with_data("with open({0!r}, 'a+') as f:\n    f.seek(0)\n    text = f.read()\nexec(text)"), "data", "noted"),
     "a file that native code may write": SubjectAttack(
         with_data("import ctypes; ctypes.CDLL(None).open({0!r}.encode(), 2)"), "data"),
     "a file that native code has mapped to write": SubjectAttack(
