@@ -147,7 +147,7 @@ def _run_backend(
     end = of_files, _EXITS[of_files]
     if not written.number:
         none = f"nothing was run on {backend}" + (f": {_describe_left_out(written)}" if written.left_out else "")
-        return of_files or INCOMPLETE, none if of_files == CONFORMS else f"{_EXITS[of_files]}; {none}"
+        return (INCOMPLETE, none) if of_files == CONFORMS else (of_files, f"{_EXITS[of_files]}; {none}")
     if written.left_out:
         say(_describe_left_out(written))
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..evidence.command import explain_words, list_row_options, list_run_words
+from ..evidence.command import list_explain_words, list_row_options, list_run_words
 from ..evidence.drawn import describe_drawn
 from ..evidence.folder import PAGE, RESULTS
 from ..evidence.results import Evidence
@@ -184,7 +184,7 @@ def _write_kind(
         if not result.needs_calls_before:
             yield verbatim(paint("bold", f"      {shlex.join([*list_run_words(header), *list_row_options(row)])}"))
         if parse_drawn_id(row.id) is None:
-            yield verbatim(f"      {shlex.join([*explain_words(header), row.case.id])}")
+            yield verbatim(f"      {shlex.join([*list_explain_words(header), row.case.id])}")
 
 
 def _name_rule(kind: KindUnderRule, header: Mapping[str, Any]) -> str:

@@ -75,7 +75,7 @@ def list_row_options(row: Row) -> list[str]:
     return ["-k", row.id, *(["--large"] if "large" in row.facets else [])]
 
 
-def explain_words(header: Mapping[str, Any]) -> list[str]:
+def list_explain_words(header: Mapping[str, Any]) -> list[str]:
     return ["conformance", "explain", *list_suite_options(header)]
 
 

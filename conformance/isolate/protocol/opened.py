@@ -166,7 +166,8 @@ class _Log:
 
     def __init__(self, folder: str) -> None:
         self._folder, self._log = folder, os.path.join(folder, _LOG)
-        self._noted, self._read, self._libraries = set[str](), set[str](), set[str]()
+        self._noted, self._libraries = set[str](), set[str]()
+        self._used: Mapping[str, set[str]] = {"read": set(), "made": set()}
 
     def open(self, path: Any, mode: str | None, flags: int) -> None:
         if mode is None and _is_in_open_folder(path):  # as os.open has it, which may be told of a folder
@@ -191,7 +192,7 @@ class _Log:
 
     def move(self, source: Any, target: Any) -> None:
         """Note that the target is made if the source was, and otherwise that it is not."""
-        if f"made  {os.path.realpath(os.fsdecode(source))}\0" in self._noted:
+        if os.path.realpath(os.fsdecode(source)) in self._used["made"]:
             self.use("made", target)
         else:
             self.write("moved", os.path.realpath(os.fsdecode(target)))
@@ -209,16 +210,17 @@ class _Log:
 
     def use(self, how: _How, path: Any) -> None:
         name = os.path.realpath(os.fsdecode(path))  # now: a link may lead elsewhere later
-        if how != "made" and _inode_of(name) != _inode_of(path) and not name.startswith("/memfd:"):
+        inode = _inode_of(name)  # now, too: another folder may be at its path later
+        if how != "made" and inode != _inode_of(path) and not name.startswith("/memfd:"):
             self.write("unseen", "a file that no path leads to")  # it is deleted, of another root, or at a long path
         if name.startswith(self._folder) and name != self._log:
             with contextlib.suppress(ValueError):
                 name = importlib.util.source_from_cache(name)
-        inode = _inode_of(name)  # now, too: another folder may be at its path later
-        if name == self._log or (how == "made" and name in self._read) or bool(inode) == (how == "made"):
+                inode = _inode_of(name)
+        if name == self._log or (how == "made" and name in self._used["read"]) or bool(inode) == (how == "made"):
             return
-        if how == "read":
-            self._read.add(name)
+        if how in self._used:
+            self._used[how].add(name)
         self.write(how, name, inode)
 
     def write(self, how: _How, what: str, inode: str = "") -> None:
