@@ -69,19 +69,19 @@ def _read_lines() -> tuple[str, ...]:
 
 def case_of(call: DrawnCall, chosen: Values, number: int, name: str = "drawn") -> Case:
     """Return the case of a combination; its number varies what no factor says."""
-    type_, place, of_any_length = chosen["type"], chosen["place"], chosen["time"] == "other-lengths"
+    type_, node, of_any_length = chosen["type"], chosen["node"], chosen["before"] == "other-lengths"
     steps = [
         step_of(
-            type_, _place_in_program(each, place, of_any_length), layout=chosen["layout"],
+            type_, _list_nodes(each, node, of_any_length), layout=chosen["layout"],
             in_place=chosen["in_place"] == "yes",
-            bits=_choose_bits(type_, chosen["content"], math.prod(each.src), number + at), shared_src=place == "fork",
-            shared_shape=place == "shared-shape",
-            constant_nodes={"mixed": "first", "mixed-second": "second"}.get(place, "none"),
+            bits=_choose_bits(type_, chosen["content"], math.prod(each.src), number + at), shared_src=node == "fork",
+            shared_shape=node == "shared-shape",
+            constant_nodes={"mixed": "first", "mixed-second": "second"}.get(node, "none"),
         )
-        for at, each in enumerate(_place_in_time(call, chosen["time"], chosen["threads"], number))
+        for at, each in enumerate(_list_calls(call, chosen["before"], chosen["threads"], number))
     ]  # fmt: skip
     in_node = chosen["declared_in"]
-    dst = guess_answer(_place_in_program(call, place, of_any_length)[0 if in_node == "first" else -1])
+    dst = guess_answer(_list_nodes(call, node, of_any_length)[0 if in_node == "first" else -1])
     declared: Any = {"nothing": None, "rank-unknown": "unknown", "exact": dst}.get(chosen["declared"], ())
     if chosen["declared"] == "partly":
         declared = tuple(None if (axis + number) % 2 else length for axis, length in enumerate(dst))
@@ -96,18 +96,19 @@ def case_of(call: DrawnCall, chosen: Values, number: int, name: str = "drawn") -
     )  # fmt: skip
 
 
-def _place_in_time(call: DrawnCall, time: str, threads: str, number: int) -> list[DrawnCall]:
+def _list_calls(call: DrawnCall, before: str, threads: str, number: int) -> list[DrawnCall]:
+    """Return the calls of a program: a call, and those before it or at the same time."""
     if threads != "one":
         return [call] * _THREADS
-    if time == "rejection":
+    if before == "rejection":
         return [call._replace(shape=(math.prod(call.src) + 1, *[1] * (len(call.shape) - 1))), call]
-    if time == "larger":
+    if before == "larger":
         larger = min(1000 + 4 * math.prod(call.src), _MAX_LARGER)
         src, shape = ((larger, *[1] * (len(lengths) - 1)) for lengths in (call.src, call.shape))
         return [DrawnCall(src, shape, call.special_zero), call]
-    if time == "other-lengths":  # a graph that knows no more than every other length takes both: see Case.known
+    if before == "other-lengths":  # a graph that knows no more than every other length takes both: see Case.known
         return [call, _with_another_length(call, number), call]
-    return [call, call] if time == "repeated" else [call]
+    return [call, call] if before == "repeated" else [call]
 
 
 def _with_another_length(call: DrawnCall, number: int) -> DrawnCall:
@@ -129,8 +130,8 @@ def _with_another_length(call: DrawnCall, number: int) -> DrawnCall:
     return among[number % len(among)]
 
 
-def _place_in_program(call: DrawnCall, place: str, of_any_length: bool) -> list[DrawnCall]:
-    """Return the nodes of the graph in which the call has its place; other nodes have plain lengths.
+def _list_nodes(call: DrawnCall, node: str, of_any_length: bool) -> list[DrawnCall]:
+    """Return the nodes of a graph, one of which makes the call; other nodes have plain lengths.
 
     `of_any_length`: the graph takes other lengths of src, too, so the shapes of its other nodes name none.
     """
@@ -154,7 +155,7 @@ def _place_in_program(call: DrawnCall, place: str, of_any_length: bool) -> list[
         "last-of-5": [*flat, before, call],
         "fork": [DrawnCall(src, whole, False), call],
         "shared-shape": [call, call],
-    }[place]
+    }[node]
 
 
 # ── contents ──────────────────────────────────────────────────────────────────────────────────────

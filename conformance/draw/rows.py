@@ -34,8 +34,8 @@ _FACTOR_OF_FACET = {
     "layout": "layout", "in-place": "in_place", "declared": "declared", "dst-strides": "dst_layout",
     "unknown-src": "known", "runtime-shape": "known",  # the second: of changing rank
     "shape-strides": "shape_step", "threads": "threads",
-    "chain": "place", "shared-src": "place", "shared-shape": "place",
-    "shape-type": "place",  # that of a constant shape beside others
+    "chain": "node", "shared-src": "node", "shared-shape": "node",
+    "shape-type": "node",  # that of a constant shape beside others
 }  # fmt: skip
 """The factor to change for a backend that does not claim a facet, by the family of the facet."""
 
@@ -166,7 +166,7 @@ class RowDrawer:
             simplest = {factor: self._factors.values[factor][0] for factor in factors}
             simpler = self._factors.fitting(call, {**chosen, **simplest})
             if simplest and simpler == chosen:  # constant nodes leave lengths of src open, whatever `known` is
-                simpler = self._factors.fitting(call, {**chosen, "place": self._factors.values["place"][0]})
+                simpler = self._factors.fitting(call, {**chosen, "node": self._factors.values["node"][0]})
             if simpler == chosen:  # the call itself is beyond what is claimed
                 other = next(others, None)
                 if other is None:

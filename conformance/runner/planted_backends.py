@@ -19,12 +19,10 @@ from ..system.groups import group_pairs
 from ..verdict.conclude import conclude
 from ..verdict.planted import PlantedBackend, list_planted
 
-_ROWS = 24
-"""Rows of each rule that a planted backend is called with."""
-_FEW_ROWS, _FEW_CASES = 6, 6
+_ROWS, _CRASH_ROWS = 24, 2
+"""Rows of each rule that a planted backend is called with; fewer if it crashes, as each crash costs two processes."""
+_FEW_ROWS, _FEW_CRASH_ROWS, _FEW_CASES = 6, 1, 6
 """The same for a run without evidence, and the number of cases of each rule from which they are taken."""
-_CRASH_ROWS = 2
-"""Rows for a planted backend that crashes, as each crash costs two processes."""
 
 
 def run_all(plan: Plan, isolation: Isolation, limits: ProcessLimits, few: bool = False) -> dict[str, int]:
@@ -39,11 +37,12 @@ def run_all(plan: Plan, isolation: Isolation, limits: ProcessLimits, few: bool =
         (row.case.rule, row) for row in rows
         if row.type == "f32" and "large" not in row.facets and not row.case.generated
     )  # fmt: skip
-    most = _FEW_ROWS if few else _ROWS
+    most, most_crashes = (_FEW_ROWS, _FEW_CRASH_ROWS) if few else (_ROWS, _CRASH_ROWS)
     counts: dict[str, int] = {}
     for planted in chosen:
         where: Isolation = "none" if few and not planted.ends_process else isolation  # to start a process is slow
-        counts[planted.name] = _run_planted_backend(plan, planted, by_rule, where, limits, most)
+        at_most = most_crashes if planted.ends_process else most
+        counts[planted.name] = _run_planted_backend(plan, planted, by_rule, where, limits, at_most)
     return run_all(plan, isolation, limits) if few and not all(counts.values()) else counts
 
 
@@ -62,7 +61,6 @@ def _run_planted_backend(
 ) -> int:  # fmt: skip
     """Return the failures in the evidence that is read back; 0 if the conclusion is not that it failed."""
     groups = [by_rule.get(rule, ()) for rule in planted.rules]
-    most = _CRASH_ROWS if planted.ends_process else most
     rows = tuple(row for group in groups for row in group[:: max(1, len(group) // most)][:most])
     with use_backend(planted.backend, isolation, limits) as adapter:
         claims, target = resolve_claims(adapter, plan.suite.spec.operations), Target()

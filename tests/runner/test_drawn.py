@@ -478,7 +478,7 @@ def test_rows_for_a_backend_of_low_rank_are_drawn_in_few_tries(facet: str, monke
 def test_a_backend_of_one_shape_type_misses_no_combination() -> None:
     """A constant shape beside others has the other type: such a row has a graph of one node instead."""
     drawer = RowDrawer(SUITE.spec, EVERYTHING._replace(not_claimed=("shape-type:s64",)))
-    mixed = [n for n, each in enumerate(read_combinations(Factors(SUITE.spec))) if each.chosen["place"] == "mixed"]
+    mixed = [n for n, each in enumerate(read_combinations(Factors(SUITE.spec))) if each.chosen["node"] == "mixed"]
     made = [drawer.draw_claimed_row(number, "row") for number in mixed[:40]]
     assert {len(row.case.steps[0].shapes) for row, _ in filter(None, made)} == {1}
     assert None not in made
