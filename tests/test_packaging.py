@@ -221,6 +221,7 @@ def test_the_sdist_carries_what_a_contributor_needs(built: Archives) -> None:
     assert set(carried()) - names <= unneeded | {"MANIFEST.in"}
 
 
+@pytest.mark.slow
 def test_one_file_states_the_version(built: Archives) -> None:
     assert conformance.__version__ in built.wheel.name
     assert conformance.__version__ in built.sdist.name
@@ -274,6 +275,7 @@ def stranger(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_stranger_with_a_folder_of_our_name_notices_nothing(guest: CleanEnvironment, stranger: Path) -> None:
     """The test that runs first sees that nothing of the suite was imported."""
     (stranger / "test_quiet.py").write_text(
@@ -283,6 +285,7 @@ def test_a_stranger_with_a_folder_of_our_name_notices_nothing(guest: CleanEnviro
     assert "2 passed" in printed
 
 
+@pytest.mark.slow
 def test_a_stranger_may_have_an_option_called_adapter(guest: CleanEnvironment, stranger: Path) -> None:
     spoil(stranger / "conftest.py", "--operation", "--adapter")
     printed = run(guest.python, "-m", "pytest", "-q", "--adapter", "hose", cwd=stranger)

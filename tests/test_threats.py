@@ -22,6 +22,7 @@ def functions(file: str) -> set[str]:
     return {node.name for tree in trees for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 
+@pytest.mark.slow
 @HERE
 def test_every_attack_on_the_page_names_a_test_that_there_is() -> None:
     text = PAGE.read_text(encoding="utf-8")

@@ -208,6 +208,7 @@ def test_classes_that_a_file_imports_are_not_offered(command: Command, backend: 
     command.run(backend("class Other(Right): pass")).expect(3, err="its classes are Other, Right\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("body", ["return np.reshap(src, shape)", "return np.reshape(src, 'x')"])
 def test_an_error_of_the_adapter_says_where(command: Command, tmp_path: Path, body: str) -> None:
     path = tmp_path / "mine.py"

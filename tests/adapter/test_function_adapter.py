@@ -99,6 +99,7 @@ def test_descriptor_1_is_the_standard_error_meanwhile(capfd: pytest.CaptureFixtu
     assert capfd.readouterr().out == "ours\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [("run", "-k", "flattens"), ("check-adapter",)])
 def test_json_stays_whole_beside_a_noisy_library(tmp_path: Path, words: tuple[str, ...]) -> None:
     text = HEAD.replace("        return", "        import os; os.write(1, b'raw')\n        return")

@@ -219,6 +219,7 @@ def test_javascript_rejects_by_no_class_of_bugs(workshop: Workshop) -> None:
     workshop.cli("check-adapter", backend).expect(3, err="REJECTIONS names a class by which bugs speak")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("exception", "kind"), [('std::length_error("no")', "error"), ("std::bad_alloc()", "crash")])
 def test_an_exception_that_cpp_does_not_expect(plan: Plan, workshop: Workshop, exception: str, kind: str) -> None:
     """One that says that there is no memory is the library's."""

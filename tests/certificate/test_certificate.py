@@ -120,6 +120,7 @@ def test_a_later_suite_says_how_many_cases_were_added_since(lab: Lab, cli: Cli) 
     assert "1 case was added since" in entry["why"]
 
 
+@pytest.mark.slow
 def test_an_earlier_suite_says_how_many_cases_it_lacks(lab: Lab, cli: Cli) -> None:
     builders.write_cases(lab.suite, builders.CASES.partition("  - id: without-special-zero")[0])
     cli(*verify(lab)).expect(1, err="0 cases were added since, and 1 case of it is not in this suite")
@@ -319,6 +320,7 @@ def test_a_published_certificate_is_verified_when_packed(
     assert list_broken_links(site) == []
 
 
+@pytest.mark.slow
 def test_a_run_is_published_by_the_keys_of_the_site(lab: Lab, cli: Cli, site: Path) -> None:
     out, words = lab.folder, ("--suite", lab.suite)
     lab.forget_the_challenge()

@@ -41,6 +41,7 @@ def test_check_reports_documents_that_are_not_there(cli: Cli, tmp_path: Path) ->
     cli("check", "--sources", tmp_path).expect(1, out=["sources.yaml:", "5 problems"])
 
 
+@pytest.mark.slow
 def test_check_shows_how_far_it_is(cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("conformance.system.progress.LINE_SECONDS", 0)
     said = cli("check", "--suite", write_suite(tmp_path)).expect(1).err

@@ -249,6 +249,7 @@ def test_a_folder_without_extends_is_named_in_one_line(request: pytest.FixtureRe
         assert "1 problem" in said
 
 
+@pytest.mark.slow
 def test_a_case_of_an_added_folder_is_named_with_the_folder(private: Path, cli: Cli) -> None:
     own, row = f"{private / 'cases' / 'acme.yaml'}:", "acme-takes-six-entries[StaticReshape-f32]"
     words = ("--suite", private)

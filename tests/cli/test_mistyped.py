@@ -135,6 +135,7 @@ def test_a_closed_stream_is_no_error(closed: str) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_a_working_directory_that_is_gone(tmp_path: Path) -> None:
     (tmp_path / "gone").mkdir()
     run = f"PYTHONPATH={ROOT} {sys.executable} -m conformance run reference -k stays"

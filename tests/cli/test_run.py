@@ -110,6 +110,7 @@ def test_a_choice_says_what_each_row_did_and_writes_nothing(
     assert not list(Path().iterdir())
 
 
+@pytest.mark.slow
 def test_the_command_to_repeat_a_row_has_the_same_options(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     spare_planted(monkeypatch)
     options = ("--isolation", "worker", "--timeout", "7.5", "--memory", "1234567")

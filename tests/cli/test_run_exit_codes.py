@@ -79,6 +79,7 @@ def test_1_comes_before_6_and_6_before_4(command: Command, tmp_path: Path) -> No
     assert command.run(mini("LeavesOut"), "--require", "layout:reversed").code == 4
 
 
+@pytest.mark.slow
 def test_a_part_of_the_rows_says_that_a_waiver_expired(command: Command, tmp_path: Path) -> None:
     words = ("-k", "patterns", "--waivers", waivers(tmp_path, {"expires": "2020-01-01"}))
     command("run", mini("Flushes"), "--suite", command.folder, *words).expect(1, out="expired on 2020-01-01")

@@ -76,6 +76,7 @@ def test_a_nonce_draws_a_hundred_new_calls(plan: Plan) -> None:
     assert len(drawn[0] & drawn[1]) < 10
 
 
+@pytest.mark.slow
 def test_the_drawn_calls_are_spread_over_the_rules(plan: Plan) -> None:
     rules: Counter[str] = Counter()
     for row in plan_under_nonce(plan, NONCE).rows:

@@ -138,6 +138,7 @@ PATCHES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     MemoryReader(os.getpid()).read([(id(0), 8)]) is None, reason="the kernel lets nobody read other processes"
 )

@@ -320,6 +320,7 @@ def marked_attacks() -> list[Any]:
     return [name if name in fast else pytest.param(name, marks=marks[k % 3]) for k, name in enumerate(ATTACKS)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", marked_attacks())
 def test_another_file_is_noticed_by_its_check_alone(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if "container" in name and shutil.which("bwrap") is None:
@@ -413,6 +414,7 @@ def test_a_file_is_not_opened_if_that_cannot_be_noted(tmp_path: Path) -> None:
         subject_of(backend)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("crashes", [False, True])
 def test_what_native_code_loaded_in_a_process_before_the_last(crashes: bool, tmp_path: Path) -> None:
     path, once = library(tmp_path / "lib\x0cmine.so", 1), tmp_path / "once"
@@ -463,6 +465,7 @@ def test_code_that_is_in_no_file_is_seen(tmp_path: Path, makes_code: bool) -> No
     assert (found.unnamed_code, found.not_named) == (makes_code, ())
 
 
+@pytest.mark.slow
 def test_python_and_its_standard_library_are_not_under_test(tmp_path: Path) -> None:
     code = "import bz2, ctypes.util, lzma, sqlite3, ssl, uuid, zlib, platform, json; platform.processor()"
     code += "; ctypes.util.find_library('nothing')"  # which asks ldconfig, gcc and ld

@@ -83,6 +83,7 @@ def test_a_case_cites_a_rule_that_forbids_the_call(tmp_path: Path, cli: Cli) -> 
     assert "static-graph-v0.9" not in said
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("beside_few")
 def test_a_backend_that_answers_otherwise_fails(tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "resizes.py").write_text(RESIZES, encoding="utf-8")

@@ -161,6 +161,7 @@ def test_a_compilation_while_calls_are_ahead(rows: list[Row], fresh: Fresh) -> N
     remote.session().compile(RemoteProgram(remote, rows[0].steps[0].graph))
 
 
+@pytest.mark.slow
 def test_calls_ahead_fit_into_the_pipe(rows: list[Row], fresh: Fresh, write_counts: Counter[str]) -> None:
     remote = fresh("reference")
     remote.session().process.room = 4096

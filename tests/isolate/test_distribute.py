@@ -112,6 +112,7 @@ def test_results_keep_the_order_of_the_work() -> None:
     assert list(run_in_processes(2, abs, [])) == []
 
 
+@pytest.mark.slow
 def test_an_exception_and_an_exit_in_a_worker() -> None:
     with pytest.raises(ValueError, match="invalid literal"):
         list(run_in_processes(2, int, ["1", "2", "x"]))

@@ -109,6 +109,7 @@ def script(folder: Path, text: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_children_of_the_host_and_of_another_worker_live_on(tmp_path: Path) -> None:
     said = script(tmp_path, """
 before = sleeps(start_new_session=True)
@@ -128,6 +129,7 @@ for each in (before, host):
     assert said.splitlines() == ["True True True", "False True True []"]
 
 
+@pytest.mark.slow
 def test_orphans_do_not_pile_up_as_zombies(tmp_path: Path) -> None:
     said = script(tmp_path, """
 adopt()
@@ -140,6 +142,7 @@ with use_backend(one, "worker") as leaves:
     assert said.splitlines() == [f"{number} []" for number in (1, 2)]
 
 
+@pytest.mark.slow
 def test_a_backend_that_terminates_the_run(tmp_path: Path) -> None:
     temporary = tmp_path / "temporary"
     temporary.mkdir()

@@ -166,6 +166,7 @@ def test_a_restart_copies_a_process_without_the_backend(library: CountedLibrary)
     assert not running(parent)
 
 
+@pytest.mark.slow
 def test_hashes_differ_after_each_restart(library: CountedLibrary) -> None:
     remote = library.remote(on_call="if src.shape == (5, 1): import numpy; return numpy.full(1, hash('a text'), 'f8')")
     hashes = set[bytes]()
@@ -175,6 +176,7 @@ def test_hashes_differ_after_each_restart(library: CountedLibrary) -> None:
     assert len(hashes) == 3
 
 
+@pytest.mark.slow
 def test_no_copy_without_room_for_its_pipes(library: CountedLibrary, monkeypatch: pytest.MonkeyPatch) -> None:
     remote, make, asked = library.remote(), os.pipe, list[int]()
     renew(remote, 1)
@@ -271,6 +273,7 @@ OFTEN = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", rest_exhaustive(WITHOUT_COPIES, OFTEN))
 def test_a_backend_that_cannot_be_copied(library: CountedLibrary, what: str) -> None:
     remote = library.remote(**WITHOUT_COPIES[what], limits=SHORT if what == "hangs" else LIMITS)

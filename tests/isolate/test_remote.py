@@ -147,6 +147,7 @@ def test_a_backend_that_knows_src_by_its_address(tmp_path: Path, plan: Plan, fre
         assert verdicts(run_rows(asked, remote)) == {verdict}
 
 
+@pytest.mark.slow
 def test_a_hang_ends_in_time(tmp_path: Path, fresh: Fresh) -> None:
     remote = fresh(write_odd(tmp_path, "odd and time.sleep(60)"))
     call(remote, (2, 3))

@@ -95,6 +95,7 @@ def test_every_document_has_a_reading(spec: Spec) -> None:
     assert sorted(each for reading in readings(spec) for each in reading.documents) == sorted(spec.documents)
 
 
+@pytest.mark.slow
 def test_contract_and_reference_agree(spec: Spec, domain: list[Read]) -> None:
     assert list(itertools.islice(disagreements(spec, domain), 5)) == []
 

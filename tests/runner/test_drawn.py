@@ -107,6 +107,7 @@ def test_a_drawn_row_is_called_by_its_name(cli: builders.Cli, tmp_path: Path) ->
 # ── in the evidence ───────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 def test_rows_that_pass_are_only_counted(passing: PassingRun, tmp_path: Path) -> None:
     assert passing.evidence.header["drawn"] == {"seed": 0, "rows": 60}
     assert passing.evidence.footer["drawn"] == {"called": 60, "failed": 0}
@@ -386,6 +387,7 @@ def test_a_row_that_fails_stands_in_the_evidence_and_decides(ring: tuple[Path, E
     assert conclude_evidence(PLAN, evidence).exit_code == 1
 
 
+@pytest.mark.slow
 def test_the_case_that_is_written_fails_again(ring: tuple[Path, Evidence], tmp_path: Path) -> None:
     result = [result for result in ring[1].results if result.smallest_case][-1]
     row = plan_of_run(PLAN, ring[1]).rows[-1]
@@ -460,6 +462,7 @@ def test_a_facet_that_is_not_claimed_ends_no_drawing(facet: str) -> None:
     assert not [row.id for row in rows if claims.find_unclaimed(row.facets)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("facet", ["rank:1", "rank:2"])
 def test_rows_for_a_backend_of_low_rank_are_drawn_in_few_tries(facet: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nearly all calls are beyond its limits; to try them all for each row would take minutes."""

@@ -43,6 +43,7 @@ IF_ONE_PROCESS = "fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB) or src.reshap
 NOTE = "# went right alone: it depends on the calls before it"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answer", "isolation", "alone", "rules"),
     [
@@ -136,6 +137,7 @@ class Mine(Reference):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("isolation", ["worker", "none"])
 def test_neither_a_chain_nor_steps_hide_what_goes_right_alone(isolation: str, tmp_path: Path, cli: Cli) -> None:
     """Each fails again, as it makes several calls."""
@@ -148,6 +150,7 @@ def test_neither_a_chain_nor_steps_hide_what_goes_right_alone(isolation: str, tm
     assert blamed["turned-alone"] == blamed["turned-in-steps"] == {"each-call-alone"}
 
 
+@pytest.mark.slow
 def test_the_step_that_goes_right_alone_is_repeated_with_its_row(tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "mine.py").write_text(LIBRARY.format(answer=ONLY_LATER), encoding="utf-8")
     suite = write_suite(tmp_path, CHAIN_AND_STEPS)
@@ -157,6 +160,7 @@ def test_the_step_that_goes_right_alone_is_repeated_with_its_row(tmp_path: Path,
     cli("verify", tmp_path / "out", "--suite", suite).expect(0)
 
 
+@pytest.mark.slow
 def test_a_row_that_was_not_called_again_names_no_steps(
     tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -169,6 +173,7 @@ def test_a_row_that_was_not_called_again_names_no_steps(
     assert [failure["repeat"] is None for failure in said["failures"]] == [False, True]
 
 
+@pytest.mark.slow
 def test_after_a_process_ended_later_kinds_are_called_too(tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "mine.py").write_text(LIBRARY.format(answer=DIES_ALONE), encoding="utf-8")
     words = ["run", f"{tmp_path / 'mine.py'}:Mine", "--suite", write_suite(tmp_path, CASES + SEVEN), "-k", "turned"]

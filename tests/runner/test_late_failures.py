@@ -82,6 +82,7 @@ def test_a_failing_drawn_row_says_how_to_call_it_alone(reporting: Command) -> No
     reporting.run(FAILS_WHEN_DRAWN, "-k", row).expect(1, out="1 drawn row, 1 failed")
 
 
+@pytest.mark.slow
 def test_a_run_cut_off_while_a_case_shrank_goes_on(reporting: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(smallest_case, "shrink", interrupt)

@@ -32,6 +32,7 @@ NAMING = [
 """Those that change only which rule is named, where one is."""
 
 
+@pytest.mark.slow
 def test_the_reference_decides_as_each_document_for_all_lengths() -> None:
     proofs = dict(prove(SPEC, reference.decide, 2))
     assert [proofs[document].differences for document in SPEC.documents] == [()] * 5

@@ -130,6 +130,7 @@ def test_no_answer_goes_against_what_a_call_is_about(error: BaseException) -> No
     assert find_rule_against(row, result) == "infer-keeps-count"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["a-thousand-lose-one", "quiets-in-place"])
 def test_one_call_that_fails_alone_is_shown_alone(name: str) -> None:
     """It fails first in a chain or a sequence, and then goes against another rule."""

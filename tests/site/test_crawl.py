@@ -23,6 +23,7 @@ def test_no_link_is_dead_and_every_file_is_reached(small_site: Path) -> None:
     assert files - list_reached_files(small_site / "index.html") == set()
 
 
+@pytest.mark.slow
 def test_every_page_has_menu_foot_description_and_icon(pages: dict[str, str]) -> None:
     assert len(pages) > 40
     for name, text in pages.items():

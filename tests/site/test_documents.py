@@ -67,6 +67,7 @@ def site(bundled_site: Path) -> Path:
     return bundled_site / "spec"
 
 
+@pytest.mark.slow
 def test_every_document_has_a_page_with_links(site: Path) -> None:
     names = {INDEX, DIFFERENCES, CASES, *(f"{name}.html" for name in DOCUMENTS)}
     assert {path.name for path in site.iterdir()} == names

@@ -180,6 +180,7 @@ def test_a_rule_without_an_exact_form_has_no_playground(tmp_path: Path) -> None:
     assert "<script>" not in page
 
 
+@pytest.mark.slow
 def test_published_pages_lead_to_the_playground(tmp_path: Path) -> None:
     plan, reports = plan_as_bundled(tmp_path), tmp_path / "reports"
     for backend in (Right(), Wrong()):

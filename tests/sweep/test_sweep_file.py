@@ -61,6 +61,7 @@ def test_the_same_sweep_writes_the_same_file(tmp_path: Path, sweep: Sweep, more:
     assert one | times == two | times
 
 
+@pytest.mark.slow
 def test_a_type_that_was_asked_for_and_is_not_claimed(tmp_path: Path, cli: Cli) -> None:
     text = f"{MINE}    claims = Reference.claims._replace(not_claimed=('type:f16',))\n"
     (tmp_path / "mine.py").write_text(text, encoding="utf-8")

@@ -314,6 +314,7 @@ def test_backends_are_certified_run_again_published_and_listed(lab: Path, monkey
     assert (reports / "signers").read_text().splitlines() == signers, "the keys are made once"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs ssh-keygen, of OpenSSH")
 def test_what_a_later_suite_concludes_is_signed_again(tmp_path: Path) -> None:
     reports, plan = build_site(tmp_path), plan_as_bundled(tmp_path)

@@ -41,6 +41,7 @@ def test_the_quick_rows_come_to_what_is_published(name: str, tmp_path: Path) -> 
     }
 
 
+@pytest.mark.slow
 @only_in_a_clone
 def test_failures_that_count_for_no_document_have_a_cause() -> None:
     evidence = read(next(iter(find_results(next(REPORTS.glob("openvino-2*"))))))
