@@ -1,7 +1,7 @@
 """Make cases/quick.json: the rows of `conformance run --quick`.
 
-They notice the planted backends that need no more compilations, every rule that is deleted, and every mutant of the
-reference that some row notices.
+They notice the planted backends that need no pause and no more calls or compilations, every rule that is deleted, and
+every mutant of the reference that some row notices.
 Drawn rows follow, in which as many values of two factors meet as fit into the compilations that are left.
 """
 
