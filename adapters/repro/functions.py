@@ -231,6 +231,21 @@ def look(answer):
     types={name: theirs for name, theirs in {**NAMES, "bool": "bool_"}.items() if name != "f64"},
     layouts=TORCH.layouts,
 )
+CANDLE = ScriptTemplate(
+    ("import json", "import os", "from candle import utils", "{numpy}"),
+    """
+def look(answer):
+    elements = b"" if 0 in answer.shape else save(answer)
+    return str(answer.dtype), answer.shape, elements
+""",
+    "src.reshape({shape})",
+    "take_over({type}, {array})",
+    "load({type}, {dims}, b'')",
+    before=source_of("candle", "take_over", "load", "save"),
+    types={name: spell(theirs) for name, theirs in {
+        "f16": "F16", "bf16": "BF16", "f32": "F32", "f64": "F64", "u8": "U8", "u32": "U32", "s64": "I64",
+    }.items()},
+)  # fmt: skip
 PADDLE = ScriptTemplate(
     ("import math", "{numpy}", "import paddle"),
     """
@@ -444,6 +459,7 @@ CONSTANT: Mapping[str, ScriptTemplate] = {
     "tensorflow-function": TENSORFLOW._replace(decorator="@tf.function(autograph=False)"),
     "tensorflow-xla": TENSORFLOW._replace(decorator="@tf.function(autograph=False, jit_compile=True)"),
     "mlx": MLX,
+    "candle": CANDLE,
     "paddle": PADDLE,
     "mnn": MNN,
     "ncnn": NCNN,
@@ -456,7 +472,7 @@ CONSTANT: Mapping[str, ScriptTemplate] = {
 _TENSOR = "paddle.to_tensor(np.array({shape}, {shape_type}))"
 RUNTIME: Mapping[str, ScriptTemplate] = {
     **{name: CONSTANT[name] for name in (
-        "numpy", "array-api-strict", "dask", "sparse", "cupy", "torch", "torch-raw", "torch-mkldnn",
+        "numpy", "array-api-strict", "dask", "sparse", "cupy", "torch", "torch-raw", "torch-mkldnn", "candle",
         "keras-tensorflow", "tensorflow", "tensorflow-array", "tensorflow-list", "litert", "litert-xnnpack",
     )},
     "tensorflow-function": TENSORFLOW_ANY_RANK._replace(before=_fill(TENSORFLOW_ANY_RANK.before, options="")),

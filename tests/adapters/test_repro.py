@@ -47,7 +47,7 @@ TYPES = {
     "float32": "f32", "torch.float32": "f32", "mlx.core.float32": "f32", "<dtype: 'float32'>": "f32",
     "tensor(float)": "f32", "paddle.float32": "f32", "dtype.float": "f32",
     "paddle.bfloat16": "bf16", "bfloat16": "bf16", "torch.bfloat16": "bf16", "mlx.core.bfloat16": "bf16",
-    "<dtype: 'bfloat16'>": "bf16", "tensor(bfloat16)": "bf16",
+    "<dtype: 'bfloat16'>": "bf16", "tensor(bfloat16)": "bf16", "F32": "f32", "BF16": "bf16",
 }  # fmt: skip
 
 
