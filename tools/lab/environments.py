@@ -69,7 +69,8 @@ class Installation:
             return False
         shutil.rmtree(self.home, ignore_errors=True)
         self._call([self.environment.python or sys.executable, "-m", "venv", str(self.home)], "make")
-        install = [*_PIP, "install", "--quiet", "--no-compile", "--editable", "."]
+        # with what `publish` needs for the pages of the docs
+        install = [*_PIP, "install", "--quiet", "--no-compile", "--editable", ".[site]"]
         self._call([str(self.python), *install, *self.environment.pip], "install")
         if self.environment.library is not None:
             self._unpack(self.environment.library)
