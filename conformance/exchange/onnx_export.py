@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import struct
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -71,10 +72,9 @@ def _write(onnx: Any, folder: Path, group: AlikeRows, steps: Sequence[RowStep]) 
         inputs = [("src", type_, step.src_spec.dims, elements)]
         nodes = enumerate(step.graph.nodes)
         late = [(k, node) for k, node in nodes if node.shape is not None and node.shape.values is None]
-        for (k, node), shape in zip(late, step.arriving, strict=True):
+        for (k, node), (_, dims, values) in zip(late, step.shapes, strict=True):
             if not node.shares_shape:
-                entries = shape.tensor.array().astype("<i8").tobytes()
-                inputs.append((_name_shape(step.graph, k), "INT64", shape.tensor.dims, entries))
+                inputs.append((_name_shape(step.graph, k), "INT64", dims, struct.pack(f"<{len(values)}q", *values)))
         tensors = {f"input_{k}": tensor for k, tensor in enumerate(inputs)}
         tensors["output_0"] = "dst", type_, dims_of_outputs(row, step)[-1], elements
         data = folder / f"test_data_set_{number}"

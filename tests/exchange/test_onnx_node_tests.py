@@ -58,6 +58,7 @@ def test_a_row_is_a_model_of_one_reshape_with_declared_dims(cli: Cli, tmp_path: 
     ("rule", "dst", "more", "name", "values"),
     [
         ("one-infer", "f32[2, 2]", "", "shape", [2, -1]),
+        ("each-call-alone", "f32[2, 2]", ", one_shape_memory: true", "shape", [2, -1]),
         (  # an input has the number of its node; nodes with constant shapes have none
             "nodes-compose", "f32[1, 4]", ", chain: [{shape: [1, 4], special_zero: true}], constant_nodes: first",
             "shape1", [1, 4],
