@@ -50,7 +50,7 @@ def write_graphs(chosen: Sequence[AlikeRows], out: Path) -> int:
             text = json.dumps(graph_of(group.rows[0], step), indent=2) + "\n"
             if text not in written:
                 written.add(text)
-                name = "-".join(filter(None, (group.name, number)))
+                name = "-".join(filter(None, (group.name_of(step), number)))
                 (out / f"{name}.json").write_text(text, encoding="utf-8")
         group.rows[0].free_steps()
     return len(written)

@@ -31,9 +31,9 @@ class AlikeRows(NamedTuple):
 
     rows: tuple[Row, ...]
 
-    @property
-    def name(self) -> str:
-        return f"{self.rows[0].case.id}-{self.rows[0].type}"
+    def name_of(self, step: RowStep) -> str:
+        """Name the case, the type of the rows and, if it is another, that of the step."""
+        return "-".join(dict.fromkeys((self.rows[0].case.id, self.rows[0].type, step.src_spec.type)))
 
     @property
     def graphs(self) -> Iterator[tuple[str, tuple[RowStep, ...]]]:

@@ -54,7 +54,7 @@ def write_node_tests(chosen: Sequence[AlikeRows], out: Path) -> int:
     for group in chosen:
         for number, steps in group.graphs:
             shape = "input" if group.rows[0].shape_passed_as == "runtime" else "constant"
-            name = "_".join(filter(None, ("test_reshape", group.name, shape, number)))
+            name = "_".join(filter(None, ("test_reshape", group.name_of(steps[0]), shape, number)))
             _write(onnx, out / name.replace("-", "_"), group, steps)
             written += 1
         group.rows[0].free_steps()

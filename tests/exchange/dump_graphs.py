@@ -28,7 +28,7 @@ def dump_all() -> None:
         for number, (step, *_) in group.graphs:
             with suppress(Rejected, Unsupported):
                 adapter.compile(_declare_outputs(group.rows[0], step))
-            _keep_as("-".join(filter(None, (group.name, number))))
+            _keep_as("-".join(filter(None, (group.name_of(step), number))))
         group.rows[0].free_steps()
 
 

@@ -100,6 +100,15 @@ def test_steps_of_one_graph_are_data_sets_of_one_test(cli: Cli, tmp_path: Path) 
     assert dims(model(folder).graph.output[0]) == [None, 2]
 
 
+def test_a_step_of_another_type_has_that_type_in_its_name(cli: Cli, tmp_path: Path) -> None:
+    """A runner that takes no bf16 leaves tests out by their names."""
+    steps = ", steps: [{src: 'f16[4]', expect: 'f16[2, 2]'}, {src: 'bf16[4]', expect: 'bf16[2, 2]'}]}"
+    whole = one("each-call-alone", "f16[4]", "[2, 2]", "f16[2, 2]")
+    export(cli, tmp_path, whole.replace('src: "f16[4]", ', "").replace(', expect: "f16[2, 2]"}', steps))
+    names = sorted(path.name for path in (tmp_path / "out").glob("*_constant_*"))
+    assert names == ["test_reshape_one_f16_bf16_constant_2", "test_reshape_one_f16_constant_1"]
+
+
 def test_every_row_is_written_or_left_out_for_a_reason(cli: Cli, tmp_path: Path) -> None:
     facts = export(cli, tmp_path)
     assert facts["tests"] == len(list((tmp_path / "out").iterdir()))
