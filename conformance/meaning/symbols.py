@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 import operator
 import re
+import sys
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from functools import lru_cache
@@ -306,10 +308,11 @@ class Symbol(WholeNumber):
             return not self.facts.name_holds(name, "<", math.floor(bound) + 1)
         if name:
             return self.facts.name_holds(name, relation, bound)
-        if relation == "=" and one == 1 and (name := _find_name(ratio.powers, 2) or _find_name(ratio.powers, -2)):
-            square = ratio.factor if ratio.powers[name] < 0 else 1 / ratio.factor
-            root = math.isqrt(abs(square.numerator))
-            return root * root == square and self.facts.name_holds(name, "=", root)
+        if relation == "=" and one == 1 and len(ratio.powers) == 1:
+            ((name, power),) = ratio.powers.items()
+            number = ratio.factor if power < 0 else 1 / ratio.factor
+            root = bisect_left(range(sys.maxsize), number, key=lambda n: n ** abs(power))
+            return bool(root ** abs(power) == number) and self.facts.name_holds(name, "=", root)
         if one == 0 and relation == "=":
             return False  # several names, each of them at least 1
         low, high = ratio._find_range()
