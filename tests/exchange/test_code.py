@@ -6,7 +6,7 @@ import random
 import runpy
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +14,9 @@ import pytest
 
 from conformance.exchange.code.write import NAMES, render_code
 from conformance.load.spec import load_spec
-from conformance.meaning.contract import contracts
+from conformance.meaning.contract import Contract, contracts
 from conformance.meaning.domain import SMALL_DOMAIN, calls
+from conformance.model import Spec
 from tests.builders import ROOT, Cli, quoted, spoil
 
 SPEC = load_spec(None)
@@ -85,10 +86,10 @@ PROGRAMS = {
 }
 
 
-def answers(folder: Path, language: str, made: Sequence[Called], change: Callable[[str], str] = str) -> list[str]:
-    """Return what the code of a language says of calls, a line each; `change` edits the code first."""
-    file, text = render_code(SPEC, language)
-    (folder / file).write_text(change(text), "utf-8")
+def answers(folder: Path, language: str, made: Sequence[Called], spec: Spec = SPEC) -> list[str]:
+    """Return what the code of a language says of calls, a line each."""
+    file, text = render_code(spec, language)
+    (folder / file).write_text(text, "utf-8")
     if language == "python":
         specification = importlib.util.spec_from_file_location("reshape_meaning", folder / file)
         assert specification is not None
@@ -117,9 +118,9 @@ def line(kind: str, dst: Sequence[int | None] | None, rules: Sequence[str], most
     return f"{kind};{','.join([*large, *lengths])};{','.join(rules)}"
 
 
-def wanted(language: str, made: Sequence[Called]) -> list[str]:
+def wanted(language: str, made: Sequence[Called], compiled: Mapping[str, Contract] = COMPILED) -> list[str]:
     most = LARGEST if language in ("cpp", "rust") else 2**5000
-    meanings = (COMPILED[document].meaning(src, shape, flag) for document, flag, src, shape in made)
+    meanings = (compiled[document].meaning(src, shape, flag) for document, flag, src, shape in made)
     return [line(meaning.kind, meaning.dst, meaning.rules, most) for meaning in meanings]
 
 
@@ -206,10 +207,33 @@ def test_a_library_embeds_the_code(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not EMBED.is_dir(), reason="the examples stay in the clone")
 @pytest.mark.parametrize(
+    ("language", "rule"),
+    [
+        ("javascript", "requires: sum(shape) <= 12"),
+        ("javascript", "where: d == -1\n    gives: len(shape)"),
+        *(pytest.param(name, "requires: 12 >= product(shape)", marks=pytest.mark.slow) for name in ("cpp", "rust")),
+        *(pytest.param(name, "ensures: product(dst) == product(shape)", marks=pytest.mark.slow) for name in NAMES),
+    ],
+)  # fmt: skip
+def test_the_code_of_a_rule_of_yours_means_what_its_contract_means(tmp_path: Path, language: str, rule: str) -> None:
+    folder = shutil.copytree(ROOT / "examples" / "dialect" / "spec", tmp_path / "spec")
+    spoil(folder / "rules.yaml", "requires: len(shape) <= 6", rule)
+    spec = load_spec(folder)
+    made = [("acme-2026", flag, src, shape) for _, flag, src, shape in itertools.islice(small(), 20_000)]
+    assert answers(tmp_path, language, made, spec) == wanted(language, made, contracts(spec))
+
+
+@pytest.mark.skipif(not EMBED.is_dir(), reason="the examples stay in the clone")
+@pytest.mark.parametrize(
     ("rule", "said", "languages"),
     [
         ("requires: sum(d for d in shape) < 9", "a sum of lengths may wrap; compare", ["cpp", "rust"]),
         ("requires: all(d + 1 > 0 for d in shape)", "exact for every length of 64 bits; compare", ["cpp", "rust"]),
+        ("requires: all(-d < 9 for d in shape)", "-d has no form in", ["cpp", "rust"]),
+        ("requires: all(d > -9223372036854775808 for d in shape)", "9223372036854775808 has no form", ["cpp", "rust"]),
+        ("requires: product(shape) < product(src)", "product(shape) < product(src) has no form", ["cpp", "rust"]),
+        ("requires: src != shape", "src has no form in", ["javascript", "cpp", "rust"]),
+        ("requires: not shape", "shape has no form in", ["javascript", "cpp", "rust"]),
         ("ensures: all(n <= 9 for n in dst)", "is written in no language; export a copy without", NAMES),
     ],
 )  # fmt: skip

@@ -15,9 +15,12 @@ from typing import Any
 
 _LENGTHS = ("length", "other")
 """Names of the function that hold a length or None."""
+_PRODUCTS = frozenset({"_volume", "known", "target", "quotient"})
+_ROWS = ("src", "shape", "dst")
 _RULES = ("broken", "silent", "beyond")
 """Names of the function that hold rules."""
 _SIGNS = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
+_MIRRORED = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
 
 
 class NoExactForm(Exception):
@@ -75,6 +78,7 @@ def _fill(template: str, **parts: object) -> str:
 class CodeWriter:
     def __init__(self, language: Language) -> None:
         self.language = language
+        self._products = _PRODUCTS
 
     def statements(self, body: Sequence[ast.stmt]) -> Iterator[str]:
         """Yield lines. Calls are well-formed, so that what asks about their form is left out."""
@@ -116,6 +120,10 @@ class CodeWriter:
             case ast.Assign(targets=[ast.Name(id="dst")], value=ast.ListComp(elt=ast.IfExp(body=value))):
                 return _fill(language.fill, value=self.text(value))
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                length = value.body if isinstance(value, ast.IfExp) else value
+                wanted = {"target": True, **dict.fromkeys(_LENGTHS, False)}.get(name)
+                if not language.arithmetic and wanted is (not self._is_product(length)):
+                    raise self._refuse(length)
                 is_sure = name in _LENGTHS and not isinstance(value, ast.IfExp) and not _is_unsure(value)
                 written = _fill(language.length, value=self.text(value)) if is_sure else self.text(value)
                 return _fill(language.assign.get(name, "$name = $value;"), name=name, value=written)
@@ -133,13 +141,15 @@ class CodeWriter:
                 return str(value).lower()
             case ast.Constant(value=None):
                 return language.none
-            case ast.Constant(value=int() as number):
+            case ast.Constant(value=int() as number) if language.arithmetic or number < 2**63:
                 return _fill(language.number, number=number)
-            case ast.Name(id=name):
+            case ast.Name(id=name) if name not in _ROWS:
                 return _fill(language.is_filled, name=name) if name in _RULES else name
             case ast.BoolOp(op=op, values=operands):
                 return f"({(' && ' if isinstance(op, ast.And) else ' || ').join(map(self.text, operands))})"
-            case ast.UnaryOp(op=op, operand=operand):
+            case ast.UnaryOp(op=op, operand=operand) if (
+                language.arithmetic or isinstance(op, ast.Not) or isinstance(operand, ast.Constant)
+            ):
                 return f"{'!' if isinstance(op, ast.Not) else '-'}{self.text(operand)}"
             case ast.Compare(left=left, ops=ops, comparators=others):
                 sides = (left, *others)
@@ -150,16 +160,25 @@ class CodeWriter:
                 return _fill(language.arithmetic, left=self.text(left), sign=sign, right=self.text(right))
             case ast.IfExp(test=test, body=body, orelse=ast.Constant(value=None)):
                 return _fill(language.choose, test=self.text(test), value=self.text(body))
-            case ast.Subscript(value=ast.Name(id=row), slice=index):
+            case ast.Subscript(value=ast.Name(id=row), slice=index) if language.arithmetic or row != "dst":
                 return _fill(language.subscript, row=row, index=self.text(index))
-            case ast.Call(func=ast.Name(id=function), args=[ast.Name(id=row)]):
-                return _fill(language.size, row=row) if function == "len" else f"{function}({row})"
-            case ast.Call(func=ast.Name(id=function), args=[ast.GeneratorExp(elt=element, generators=[loop])]):
-                return self._emit_loop(function, element, loop)
-        raise NoExactForm(
-            f"{ast.unparse(node)} has no form in {language.file} that is exact for every length of 64 bits; "
+            case ast.Call(func=ast.Name(id=function), args=[ast.Name() | ast.GeneratorExp() as over]):
+                is_length = function == "len"
+                return _fill(language.size, row=ast.unparse(over)) if is_length else self._emit_loop(function, over)
+        raise self._refuse(node)
+
+    def _refuse(self, node: ast.expr) -> NoExactForm:
+        text = ast.unparse(node).replace("_volume", "product(src)")
+        return NoExactForm(
+            f"{text} has no form in {self.language.file} that is exact for every length of 64 bits; "
             "compare, count or multiply lengths, or take --lang python"
         )
+
+    def _is_product(self, node: ast.expr) -> bool:
+        """Ask whether an expression is a product that the language keeps as its factors."""
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            return node.func.id == "product" and not self.language.arithmetic
+        return isinstance(node, ast.Name) and node.id in self._products and not self.language.arithmetic
 
     def emit_length(self, node: ast.expr) -> str:
         """Return an expression; of a name that holds a length or none, the length."""
@@ -169,13 +188,23 @@ class CodeWriter:
         no = "!" if isinstance(op, ast.IsNot | ast.NotIn) else ""
         if isinstance(op, ast.Is | ast.IsNot):
             return no + _fill(self.language.is_none, name=ast.unparse(left))
-        if isinstance(op, ast.In | ast.NotIn) and isinstance(right, ast.Name):
-            return no + _fill(self.language.contains, row=right.id, value=self.text(left))
         if isinstance(op, ast.In | ast.NotIn) and isinstance(right, ast.Tuple):
-            return f"{no}({' || '.join(f'{self.text(left)} == {self.text(each)}' for each in right.elts) or 'false'})"
+            return f"{no}({' || '.join(self._emit_comparison(ast.Eq(), left, each) for each in right.elts) or 'false'})"
+        if self._is_product(right) and not self._is_product(left):
+            op, left, right = _MIRRORED.get(type(op), type(op))(), right, left
+        if self._is_product(left) and not isinstance(op, ast.Eq | ast.NotEq) and self._is_product(right):
+            raise self._refuse(ast.Compare(left, [op], [right]))
+        if isinstance(op, ast.In | ast.NotIn) and isinstance(right, ast.Name):
+            if self._is_product(left) or (right.id == "dst" and not self.language.arithmetic):
+                raise self._refuse(ast.Compare(left, [op], [right]))
+            return no + _fill(self.language.contains, row=right.id, value=self.text(left))
         return f"{self.emit_length(left)} {_SIGNS[type(op)]} {self.emit_length(right)}"
 
-    def _emit_loop(self, function: str, element: ast.expr, loop: ast.comprehension) -> str:
+    def _emit_loop(self, function: str, over: ast.Name | ast.GeneratorExp) -> str:
+        if isinstance(over, ast.Name):
+            names, rows = ast.Tuple([ast.Name("_k"), ast.Name("_n")]), ast.Call(ast.Name("enumerate"), [over], [])
+            over = ast.GeneratorExp(ast.Name("_n"), [ast.comprehension(names, rows, [], 0)])
+        element, (loop,) = over.elt, over.generators
         if function == "sum" and not self.language.arithmetic and not isinstance(element, ast.Compare | ast.BoolOp):
             raise NoExactForm(f"{self.language.file}: a sum of lengths may wrap; compare their product, or count")
         i, d = "_i", "_d"
@@ -188,8 +217,11 @@ class CodeWriter:
                 pass
             case _:
                 raise NoExactForm(f"a loop over {ast.unparse(loop.iter)} is not written in {self.language.file}")
+        outer, self._products = self._products, self._products | ({d} if row == "dst" else set())
         keep = " && ".join(map(self.text, loop.ifs)) or "true"
-        return _fill(self.language.loops[function], row=row, i=i, d=d, keep=keep, value=self.text(element))
+        written = _fill(self.language.loops[function], row=row, i=i, d=d, keep=keep, value=self.text(element))
+        self._products = outer
+        return written
 
 
 def _is_unsure(node: ast.expr) -> bool:

@@ -31,6 +31,7 @@ function $name(src, shape, special_zero) {
     sentence="$rule: $sentence,",
     kinds={kind: f'"{kind}"' for kind in ("legal", "illegal", "unspecified")},
     number="${number}n",
+    length="BigInt($value)",
     arithmetic='compute("$sign", $left, $right)',
 )
 
