@@ -64,7 +64,7 @@ class NodeJudge:
             return NodeDecision("not decided", (), (f"the document is not about {node.operation}",))
         form = _form_of(node, self.spec.operation_of(document))
         src, shape = known_dims(node.src), known_dims(node.shape)
-        missing = tuple(_find_missing(node))
+        missing = tuple(dict.fromkeys(_find_missing(node)))
         if src is not None and shape is not None and node.special_zero is not None and not missing:
             meaning = self.contracts[document].meaning(src, shape, node.special_zero, form)
             return NodeDecision(meaning.kind, meaning.rules, (), meaning.dst)

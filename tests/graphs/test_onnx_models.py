@@ -201,6 +201,12 @@ def test_a_shape_that_is_computed_from_dims_is_followed(tmp_path: Path, cli: Cli
     assert kinds(cli, 0, path, "--input", "x=2,3,1..5") == ["legal", "legal"]
 
 
+def test_a_length_that_is_not_known_is_named_once(tmp_path: Path, cli: Cli) -> None:
+    nodes = node("Shape", "x", "dims"), node("Abs", "dims", "s"), node("Reshape", "x s", "y")
+    said = cli("check-graph", save_model(tmp_path, *nodes, x=value("x", "n", "n"))).expect(4).out
+    assert said.count("n is not known") == 1
+
+
 @pytest.mark.parametrize(
     ("x", "first", "last", "said"),
     [
