@@ -74,7 +74,10 @@ class CallMeaning:
 def meaning(
     src: Sequence[Length], shape: Sequence[Length], special_zero: bool = False, *, document: str | None = None
 ) -> dict[str, CallMeaning]:
-    """Say what a call means in each document, or in one; a length may be a name: `meaning(("n", 3), (2, -1))`."""
+    """Say what a call means in each document, or in one.
+
+    A length may be a name, such as `meaning(("n", 3), (2, -1))`; it stands for every length from 1.
+    """
     with _value_errors():
         lengths: tuple[Any, ...] = read_src_lengths("src", _text("src", src))
         entries: tuple[Any, ...] = read_named_lengths("shape", _text("shape", shape))

@@ -121,6 +121,9 @@ def _with_form(plain: Call, form: Mapping[str, Any], operation: Operation) -> Ca
 def _describe(plain: Call, form: Mapping[str, Any]) -> str:
     """Describe the call, so that a person sees how it was read."""
     parts = [format_call(plain.src, plain.shape, plain.special_zero)]
+    lengths: tuple[object, ...] = (*plain.src, *plain.shape)
+    names = dict.fromkeys(length for length in lengths if isinstance(length, str))
+    parts += [f"{' and '.join(names)} at least 1"] * bool(names)
     for name, value in form.items():
         if name == "declared":
             text = format_dims(value)

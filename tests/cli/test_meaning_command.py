@@ -32,6 +32,7 @@ def test_meaning_says_for_which_lengths_a_call_is_legal(cli: Cli) -> None:
     assert "conditional  legal if and only if max is even (dst [2, 3*max/2]); otherwise illegal: same-volume" in said
     assert "max is folded into -1 with others" in said
     said = cli("meaning", "--src", "n,m", "--shape", "2,-1", "--special-zero", "true").out
+    assert said.startswith("src [n, m], shape [2, -1], special_zero true, n and m at least 1\n")
     assert "m and n are folded into -1 with others" in said or "n and m are folded into -1 with others" in said
 
 
