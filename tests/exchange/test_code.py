@@ -176,12 +176,23 @@ def test_python_code_takes_integers_of_numpy_and_no_text_as_flag(tmp_path: Path)
         infer("static-oneapi", (3.0, 4), (12,), False)
 
 
-def test_javascript_code_takes_no_text_as_flag(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("right", "wrong", "said"),
+    [
+        ('flag === "1"', "flag", "special_zero 0 is neither true nor false"),
+        (".map(BigInt)", ".map(Number)", "src: 9007199254740992 is neither a BigInt nor a whole number below 2^53"),
+        (".map(BigInt)", "", "src: 9007199254740993 is neither a BigInt nor"),
+        ("row(src)", "1", "not iterable"),
+    ],
+)
+def test_javascript_code_takes_nothing_that_it_may_misread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, right: str, wrong: str, said: str
+) -> None:
     main, program, commands = PROGRAMS["javascript"]
-    monkeypatch.setitem(PROGRAMS, "javascript", (main, program.replace('flag === "1"', "flag"), commands))
+    monkeypatch.setitem(PROGRAMS, "javascript", (main, program.replace(right, wrong), commands))
     with pytest.raises(subprocess.CalledProcessError) as raised:
-        answers(tmp_path, "javascript", [("static-oneapi", False, (3, 4), (12,))])
-    assert "special_zero 0 is neither true nor false" in raised.value.stderr
+        answers(tmp_path, "javascript", [("static-oneapi", False, (2**53 + 1,), (2**53,))])
+    assert said in raised.value.stderr
 
 
 def test_the_command_writes_one_file(tmp_path: Path, cli: Cli) -> None:
