@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 from collections import ChainMap
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -105,7 +105,7 @@ class OnnxModel:
             inferred = self._infer(inferred, values)
         opset = next((each.version for each in proto.opset_import if not each.domain), 1)
         return tuple(
-            _reshape(scope, node, place, declared, opset)
+            _reshape(scope, node, place, declared, opset, self.inputs)
             for scope, node, place in _Scope(self._onnx, "graph").compute(inferred.graph, {})
             if node.op_type == "Reshape" and not node.domain
         )
@@ -355,8 +355,9 @@ class _Scope:
 
 
 def _reshape(
-    scope: _Scope, node: Any, place: str, declared: Mapping[tuple[str, str], Dims | None], opset: int
-) -> ReshapeNode:
+    scope: _Scope, node: Any, place: str, declared: Mapping[tuple[str, str], Dims | None], opset: int,
+    inputs: Collection[str],
+) -> ReshapeNode:  # fmt: skip
     name = str(node.name or (node.output[0] if node.output else ""))
     if opset < 5 or len(node.input) < 2:
         why = f"Reshape of opset {opset} is not read, from 5 it is" if opset < 5 else "the node has no input `shape`"
@@ -374,8 +375,11 @@ def _reshape(
         type_ = "s64" if value.dtype.kind in "iuO" else name_of(value.dtype)
         form = make_odd_form(src.type, dst, shape_rank=value.ndim, shape_type=type_)
     else:
-        external = node.input[1] in scope.external
-        missing = "shape is in an external file, which is not read" if external else "shape is computed while it runs"
+        missing = "shape is computed while it runs"
+        if node.input[1] in scope.external:
+            missing = "shape is in an external file, which is not read"
+        elif node.input[1] in inputs:
+            missing = "shape is an input of the model"
     if src.dims is None and not missing:
         missing = "the dims of src are not inferred"
     allow_zero = scope.attributes(node).get("allowzero", 0)

@@ -40,6 +40,14 @@ def test_a_shape_that_depends_on_values_is_seen_in_a_run(tmp_path: Path, cli: Cl
 
 
 @pytest.mark.usefixtures("in_process")
+def test_a_shape_that_is_an_input_is_not_decided_by_what_a_run_puts_there(tmp_path: Path, cli: Cli) -> None:
+    inputs = [value("x", 2, 3), value("s", 2, type_=onnx.TensorProto.INT64)]
+    path = save_model(tmp_path, node("Reshape", "x s", "y"), x=inputs)
+    for words in ((), ("--trace",)):
+        cli("check-graph", path, *words).expect(4, out="not decided: shape is an input of the model\n")
+
+
+@pytest.mark.usefixtures("in_process")
 def test_the_reshape_that_stops_the_run_is_illegal(tmp_path: Path, cli: Cli) -> None:
     after = (node("Shape", "h", "s2"), node("Unique", "s2", "s3"), node("Reshape", "h s3", "y"))
     said = cli("check-graph", late(tmp_path, *after), "--input", "x=1..2,4", "--trace").expect(1).out
