@@ -286,7 +286,7 @@ class Symbol(WholeNumber):
                 return self.facts.name_holds(name, "is a multiple of", int(below.factor))
         if not above.powers and (name := _find_name(below.powers)):  # 6 / n is whole only for some n: which is stated
             return below.factor == 1 and self.facts.name_holds(name, "divides", int(above.factor))
-        if (not above.powers and not below.powers) or abs(self._find_range()[1]) < 1:
+        if (not above.powers and below.factor != 1) or abs(self._find_range()[1]) < 1:
             return False
         whole = self.facts.holds(above, "is a multiple of", below)
         if whole and not above.powers:

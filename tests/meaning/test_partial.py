@@ -151,6 +151,7 @@ def test_each_run_is_the_meaning_where_its_facts_hold(seed: int, count: int, mos
         (("m",), (-1, 1, 0), "unspecified for every length: zero-past-rank"),
         (("m", "n"), (-1, 1, 0, 0), "unspecified for every length: zero-past-rank"),
         (("n", 6), (0, "m", -1), f"legal if and only if 6 is a multiple of m (dst [n, m, 6/m]){OTHERWISE}"),
+        ((8, 2), ("k", -1, "n", 6), "illegal for every length: same-volume"),
         (("n", 2), ("m", 2), "legal if and only if m = n (dst [m, 2]); otherwise illegal: same-volume"),
         (("n", 0), (0, -1), "legal for every length (dst [n, 0])"),
         (("n", 0), (-1, 0), "unspecified for every length: infer-undetermined"),
