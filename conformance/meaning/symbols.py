@@ -308,11 +308,11 @@ class Symbol(WholeNumber):
             return not self.facts.name_holds(name, "<", math.floor(bound) + 1)
         if name:
             return self.facts.name_holds(name, relation, bound)
-        if relation == "=" and one == 1 and len(ratio.powers) == 1:
-            ((name, power),) = ratio.powers.items()
-            number = ratio.factor if power < 0 else 1 / ratio.factor
-            root = bisect_left(range(sys.maxsize), number, key=lambda n: n ** abs(power))
-            return bool(root ** abs(power) == number) and self.facts.name_holds(name, "=", root)
+        if relation == "=" and one == 1 and (power := math.gcd(*ratio.powers.values())) > 1:  # 2*n*n = m*m never holds
+            parts = ratio.factor.as_integer_ratio()
+            roots = tuple(bisect_left(range(sys.maxsize), part, key=lambda n: n**power) for part in parts)
+            root = Symbol(self.facts, Fraction(*roots), {n: p // power for n, p in ratio.powers.items()})
+            return tuple(n**power for n in roots) == parts and root._is("=", 1)
         if one == 0 and relation == "=":
             return False  # several names, each of them at least 1
         low, high = ratio._find_range()

@@ -144,6 +144,8 @@ def test_each_run_is_the_meaning_where_its_facts_hold(seed: int, count: int, mos
         (("n", "n"), (9,), f"legal if and only if n = 3{OTHERWISE}"),
         (("n", "n", "n"), (3,), "illegal for every length: same-volume"),
         (("n", "n", "n"), (2, 4), f"legal if and only if n = 2{OTHERWISE}"),
+        (("n", "n"), (2, "m", "m"), "illegal for every length: same-volume"),
+        (("n", "n"), (9, "m", "m"), f"legal if and only if 3*m = n (dst [9, m, m]){OTHERWISE}"),
         (("n", 2, "n"), (4, 2), f"legal if and only if n = 2{OTHERWISE}"),
         ((12,), ("n", "n"), "illegal for every length: same-volume"),
         ((12,), ("n", 3, "n"), f"legal if and only if n = 2{OTHERWISE}"),
