@@ -110,7 +110,7 @@ def describe(branches: Sequence[Branch]) -> str:
 def _describe_branch(branch: Branch, how: str) -> str:
     parts = [branch.kind, f"{how} {branch.when}" if branch.when else "for every length"]
     if branch.dst is not None and any(isinstance(n, str) for n in branch.dst):
-        parts.append(f"(dst {format_dims(branch.dst)})")
+        parts.append(f"({'dst' if branch.kind == 'legal' else 'if answered,'} {format_dims(branch.dst)})")
     return " ".join(parts) + (f": {', '.join(branch.rules)}" if branch.rules else "")
 
 

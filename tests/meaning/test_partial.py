@@ -137,6 +137,7 @@ def test_each_run_is_the_meaning_where_its_facts_hold(seed: int, count: int, mos
         (("batch", 3, 4), (-1, 12), "legal for every length (dst [batch, 12])"),
         (("batch", 3, 4), ("batch", -1), "legal for every length (dst [batch, 12])"),
         (("batch", "time", 4), (-1,), "legal for every length (dst [4*batch*time])"),
+        (("n", 3), (3, "n", 0), "unspecified for every length (if answered, [3, n, 1]): zero-past-rank"),
         (("batch", 256, 6, 6), (1, 9216), "legal if and only if batch = 1; otherwise illegal: same-volume"),
         (("n", 3), (-1, 2), "legal if and only if n is even (dst [3*n/2, 2]); otherwise illegal: same-volume"),
         (("n", "n"), (-1, 6), f"legal if and only if n*n is a multiple of 6 (dst [n*n/6, 6]){OTHERWISE}"),
