@@ -169,6 +169,7 @@ def _check_evidence(
     if verified.mismatches or conclusion is None or evidence is None:
         raise InvalidEvidence(f"{folder}: {verified.mismatches[0]}")
     _refuse_other_suite(content.path, evidence.header["suite"], plan)
+    _refuse_in_process(content.path, evidence.header)
     if evidence.target.is_part:
         conclusion = conclude_claims(plan, evidence)
     said = suite_of(statement.predicate)
@@ -189,6 +190,12 @@ def _refuse_other_suite(path: Path, said: Record, plan: Plan) -> None:
     for key in ("version", "documents"):
         if said[key] != due[key]:
             raise InvalidEvidence(f"{path}: the {key} of the suite there and here differ; verify it with that suite")
+
+
+def _refuse_in_process(path: Path, header: Record) -> None:
+    """Refuse a run that `certify` does not make: an audit of it would call the backend in the issuer's process."""
+    if header.get("isolation", "none") == "none":
+        raise InvalidEvidence(f"{path}: the backend ran in the suite's own process; certify it again")
 
 
 def _check_digest(content: FolderContent, due: str) -> None:

@@ -54,6 +54,7 @@ NO_CHECK: dict[str, Callable[..., Any]] = {
     "refuse_resumed": lambda *_: None,
     "conclude_claims": conclude_evidence,
     "_refuse_other_suite": lambda *_: None,
+    "_refuse_in_process": lambda *_: None,
     "read_record": lambda path, *_: as_it_is(path),
     "_check_digest": lambda *_: None,
     "verify_content": lambda content, plan: Verification((), conclude_evidence(plan, read(content.path)),
@@ -214,6 +215,11 @@ def name_another(key: str, value: Any) -> Callable[[Records], None]:
     return lambda records: records[0]["suite"].update({key: value})
 
 
+def run_in_process(records: Records) -> None:
+    """Pose as a planted backend, which is trusted there."""
+    records[0] |= {"isolation": "none", "backend": {**records[0]["backend"], "adapter": "planted:rejects-everything"}}
+
+
 def drop_row(records: Records) -> None:
     del records[5]
     recount(records)
@@ -343,6 +349,9 @@ ATTACKS: dict[str, Attack] = {
         forge(name_another(key, value)),
         f"the {key} of the suite there and here differ", "_refuse_other_suite")
        for key, value in {"version": "99 by ISO", "documents": {"static-oneapi": "0" * 64}}.items()},
+    "the audit would call the backend in its own process": Attack(
+        in_order(Lab.forget_the_challenge, forge(run_in_process), lambda lab: lab.trust(challenge=None)),
+        "ran in the suite's own process", "_refuse_in_process"),
     "the evidence has a verdict that does not follow": Attack(forge(flatter_one), "where", "verify_content"),
     "the evidence lacks a row": Attack(forge(drop_row), "lacks 1 row of the suite", "verify_content"),
     "the evidence has the answers of other calls": Attack(forge(swap_content), "makes it fail", "verify_content"),
