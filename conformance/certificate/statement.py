@@ -192,6 +192,9 @@ def statement_of(
     """
     header = evidence.header
     started = time_of(header["started"])
+    system, machine, processor = (
+        header["environment"].get(key, "unknown") for key in ("system", "machine", "processor")
+    )
     tests: dict[str, list[str]] = {_PASSED: [], _WARNED: [], _FAILED: []}
     for standing in conclusion.standings:
         if standing.name != "not claimed":
@@ -217,8 +220,7 @@ def statement_of(
                 "operations": list(evidence.claims.operations), "notClaimed": list(evidence.claims.not_claimed),
                 "started": header["started"], "validUntil": add_days(days, started),
                 "version": header["suite"]["version"],
-                "environment": f"{header['environment']['system']} {header['environment']['machine']}, "
-                f"{header['environment']['processor']}",
+                "environment": f"{system} {machine}, {processor}",
                 "notNamed": list(_describe_missing_names(evidence.footer)),
                 "summary": [conclusion.why, *_shorten(conclusion.sentences), *note_resumed(evidence.results)],
                 "challenge": challenge,

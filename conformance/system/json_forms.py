@@ -38,8 +38,8 @@ SHA256 = re.compile("[0-9a-f]{64}")
 
 
 def is_time(value: Any) -> bool:
-    """Ask whether a value is a time in ISO format."""
-    return _is_read_by(datetime.fromisoformat, value, 40)
+    """Ask whether a value is a time in ISO format, so far from the first and the last year that days can be added."""
+    return _is_read_by(datetime.fromisoformat, value, 40) and "0001" < value[:4] < "9999"
 
 
 def is_date(value: Any) -> bool:

@@ -457,6 +457,29 @@ def test_a_revocation_list_of_another_key_refuses_nothing(lab: Lab) -> None:
     assert signer.name == "vendor@example.com"
 
 
+ODD: dict[str, Any] = {
+    "environment does not follow": {"environment": {}},
+    "started in the header is": {"started": "0001-01-01T00:00:00+23:00"},
+}
+"""Parts of a header that no run writes, by the words of their refusal."""
+
+
+@pytest.mark.parametrize("words", ODD)
+def test_evidence_that_no_run_writes_is_refused(lab: Lab, words: str) -> None:
+    rewrite(lab.folder / RESULTS, lambda records: records[0].update(ODD[words]))
+    digest = {"sha256": digest_of_file(lab.folder / RESULTS)}
+    lab.change_record(STATEMENT, lambda record: record["predicate"]["configuration"][1].update(digest=digest))
+    lab.sign(STATEMENT, "vendor", TESTER)
+    with pytest.raises(InvalidEvidence, match=words):
+        check_certificate(lab.folder, lab.plan, lab.trust(), pages=False)
+
+
+def test_a_challenge_of_the_first_year_is_refused(lab: Lab) -> None:
+    lab.change_challenge(issued="0001-01-01")
+    with pytest.raises(InvalidEvidence, match=r"challenge\.json: issued is"):
+        check_certificate(lab.folder, lab.plan, lab.trust())
+
+
 @pytest.mark.parametrize("name", REPORTS)
 def test_each_edited_report_is_refused(lab: Lab, name: str) -> None:
     path = lab.folder / name
