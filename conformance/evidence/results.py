@@ -42,6 +42,8 @@ PACKED = ".xz"
 """The ending of the name of packed evidence."""
 MAX_BYTES = 1 << 28
 """Bytes of evidence that are read, packed or not; a run of the whole suite writes some 3 MB."""
+_MAX_BYTES_TO_UNPACK = 1 << 27
+"""Bytes of memory beside them; a file can ask for 4 GiB."""
 
 
 @dataclass(frozen=True)
@@ -238,13 +240,15 @@ def unpack(data: bytes, path: Path) -> bytes:
     """Unpack evidence; InvalidEvidence if it is damaged or larger than any run writes."""
     import lzma  # slow to import, and only needed for packed evidence
 
+    unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_MAX_BYTES_TO_UNPACK)
     try:
-        with lzma.LZMAFile(io.BytesIO(data)) as stream:
-            whole = stream.read(MAX_BYTES + 1)
-    except (EOFError, lzma.LZMAError) as error:
+        whole = unpacker.decompress(data, MAX_BYTES + 1)
+    except lzma.LZMAError as error:
         raise InvalidEvidence(f"{path}: cannot be unpacked: {error}; the file is damaged") from None
     if len(whole) > MAX_BYTES:
         raise InvalidEvidence(f"{path}: unpacks to more than {MAX_BYTES:,} bytes, which no run writes")
+    if not unpacker.eof or unpacker.unused_data:
+        raise InvalidEvidence(f"{path}: cannot be unpacked: it is cut, or something follows; the file is damaged")
     return whole
 
 

@@ -255,8 +255,13 @@ def test_results_of_another_suite_are_not_on_the_page(command: Command) -> None:
 
 
 @pytest.mark.parametrize(
-    "damage", [lambda data: data[:-9], lambda data: data[:40] + b"?" + data[41:], lambda _: b"text"]
-)
+    "damage",
+    [
+        lambda data: data[:-9], lambda data: data[:40] + b"?" + data[41:], lambda _: b"text",
+        lambda data: data + b"more", lambda data: data + data, lambda _: lzma.compress(b"", lzma.FORMAT_ALONE),
+        lambda _: lzma.compress(b"x", filters=[{"id": lzma.FILTER_LZMA2, "dict_size": 1 << 28}]),
+    ],
+)  # fmt: skip
 def test_packed_results_that_are_damaged_are_one_line(tmp_path: Path, damage: object) -> None:
     path = tmp_path / PUBLISHED
     assert callable(damage)
