@@ -273,12 +273,13 @@ def parse(data: bytes, path: Path) -> Evidence:
     if reader.footer.get("resumed", 0) != sum(result.resumed for result in results):
         raise InvalidEvidence(f"{path}: the footer does not count the resumed rows; the file was changed")
     evidence = Evidence(reader.header, results, reader.footer, hashlib.sha256(data).hexdigest())
-    held, counts = sum(parse_drawn_id(result.row) is not None for result in results), evidence.drawn
+    drawn_rows, counts = [each for each in results if parse_drawn_id(each.row) is not None], evidence.drawn
     named = find_drawn(reader.header["target"]["select"])  # without a name only failures are held
     seed, _ = named or (SEED, 0)
     if reader.header.get("drawn", {"seed": seed})["seed"] != seed:  # else anybody could look for rows that pass
         raise InvalidEvidence(f"{path}: the header has another seed than {seed}, with which every run draws; run again")
-    if held > (counts.called if named else counts.failed + counts.waived):
+    is_miscounted = bool(counts.failed) != any(each.is_failure for each in drawn_rows)
+    if is_miscounted or len(drawn_rows) > (counts.called if named else counts.failed + counts.waived):
         raise InvalidEvidence(f"{path}: the footer does not count the drawn rows; the file was changed")
     if "drawn" in reader.footer and counts.called + counts.not_called > evidence.rows_to_draw:
         raise InvalidEvidence(

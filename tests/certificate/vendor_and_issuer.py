@@ -232,7 +232,8 @@ def few_calls() -> Iterator[pytest.MonkeyPatch]:
     """Let runs draw few calls, and run no planted backends: these are the matter of other tests."""
     with pytest.MonkeyPatch.context() as patch:
         spare_planted(patch)
-        patch.setattr("conformance.cli.request.count_drawn_rows", lambda: 5)
+        for module in ("cli.request", "draw.rows"):
+            patch.setattr(f"conformance.{module}.count_drawn_rows", lambda: 5)
         patch.setattr("conformance.draw.nonce.CALLS_PER_RULE", 1)
         patch.setattr("conformance.draw.nonce.MAX_DRAWS", 2000)
         yield patch

@@ -261,6 +261,17 @@ def test_drawn_rows_that_nobody_asked_for_are_not_counted(command: Command, aske
     verify(command).expect(1, out="the footer counts more drawn rows than the header asks for")
 
 
+def test_a_drawn_row_that_failed_is_held(command: Command) -> None:
+    """If one failed, an audit need not call the others."""
+
+    def count(records: Records) -> None:
+        records[-1]["drawn"] = {"called": 0, "failed": 1, "not_called": 20}
+        records[0]["drawn"] = {"seed": 0, "rows": 20}
+
+    rewrite(run_once(command), count)
+    verify(command).expect(1, out="the footer does not count the drawn rows")
+
+
 def test_no_count_of_planted_failures_is_below_zero(command: Command) -> None:
     rewrite(run_once(command), lambda records: records[-1]["planted"].update(AcceptsEverything=-3))
     assert "planted.AcceptsEverything in the footer is -3" in verify(command).out
