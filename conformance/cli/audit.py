@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from ..adapter import digest_of_adapter
 from ..certificate.check import Certificate, Trust, check_certificate, count_called, refuse_resumed, refuse_same_key
 from ..certificate.page import render_pages, verify_command
-from ..certificate.signature import ISSUER, sign, signature_of, try_key
+from ..certificate.signature import ISSUER, is_signed, sign, signature_of, signer_of, try_key
 from ..certificate.statement import AUDIT, AUDIT_FORM, audit_of, level_of, read_record, write_record
 from ..evidence.folder import RESULTS
 from ..evidence.results import InvalidEvidence
@@ -67,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
     rows = args.rows or count_called(certificate.evidence)
     repetition = repeat(certificate.evidence, plan, args.backend, rows)
     _refuse_other_files(certificate.evidence.footer, repetition.subject)
-    kept = _find_stronger_audit(folder, certificate, repetition.rows, key is not None)
+    kept = _find_stronger_audit(folder, certificate, trust, repetition.rows, key is not None)
     if not repetition.differences and kept is None:
         _write(folder, plan, certificate, repetition, args.issuer, key)
     if args.json:
@@ -79,17 +80,22 @@ def run(args: argparse.Namespace) -> int:
     return FAILS if repetition.differences else 0
 
 
-def _find_stronger_audit(folder: Path, certificate: Certificate, rows: int, is_signed: bool) -> str | None:
+def _find_stronger_audit(folder: Path, certificate: Certificate, trust: Trust, rows: int, signs: bool) -> str | None:
     """Say what an audit of this certificate has that is there already, and that another one would lack."""
     path = folder / AUDIT
     if not path.is_file():
         return None
-    there = read_record(path, AUDIT_FORM).own
-    if there["statement"] != certificate.statement.sha256:
-        return None
-    if signature_of(path).exists() and not is_signed:
-        return f"{path} is signed"
-    return f"{path} is of {there['rows']:,} rows" if there["rows"] > rows else None
+    with contextlib.suppress(InvalidEvidence):  # one that no issuer signed may be the tester's
+        there = read_record(path, AUDIT_FORM)
+        if trust.allowed is not None:
+            signer_of(there, ISSUER, trust.allowed, trust.all_revoked)
+        if there.own["statement"] != certificate.statement.sha256:
+            return None
+        if is_signed(path) and not signs:
+            return f"{path} is signed"
+        if there.own["rows"] > rows:
+            return f"{path} is of {there.own['rows']:,} rows"
+    return None
 
 
 def _refuse_other_files(footer: Mapping[str, Any], here: Subject) -> None:

@@ -633,6 +633,14 @@ def test_a_spot_check_keeps_a_stronger_audit(lab: Lab, cli: Cli, key: tuple[str,
     assert cli(*verify(lab), "--json").expect(0).data["level"] == "re-run"
 
 
+@pytest.mark.slow
+def test_an_audit_that_no_issuer_signed_is_replaced(lab: Lab, cli: Cli) -> None:
+    lab.change_record(AUDIT, put_own("rows", 99_999))
+    trust = ("--allowed", lab.home / SIGNERS, "--challenge", lab.challenge, "--suite", lab.suite)
+    cli("audit", lab.folder, lab.backend, *trust, "--key", lab.key("issuer")).expect(0, out="is now at level re-run")
+    assert cli(*verify(lab), "--json").expect(0).data["level"] == "re-run"
+
+
 @pytest.mark.parametrize("name", ["LD_PRELOAD", "LD_AUDIT", "PYTHONHOME"])
 def test_code_that_would_judge_too_is_refused(lab: Lab, cli: Cli, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv(name, "libmine.so")
