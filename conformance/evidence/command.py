@@ -8,7 +8,7 @@ from typing import Any
 
 from ..adapter import name_and_device, read_bundled_backends
 from ..isolate.backend import choose_limits, isolation_of
-from ..isolate.process.launch import ProcessLimits
+from ..isolate.process.launch import DEVICE_MEMORY, ProcessLimits
 from ..model import Unsupported
 from ..plan.quick import QUICK
 from ..plan.rows import Row, parse_drawn_id
@@ -36,9 +36,10 @@ def limits_of(limits: ProcessLimits, backend: str) -> dict[str, Any]:
 
 
 def read_process_limits(header: Mapping[str, Any], backend: str) -> ProcessLimits:
-    """Return the limits for calling rows of a run again with a backend: the run's time for a call, up to 10 minutes."""
-    usual = choose_limits(backend)
-    return usual._replace(seconds=min(header.get("limits", {}).get("timeout", usual.seconds), _MAX_SECONDS))
+    """Return the limits of a run, to call its rows again: up to 10 minutes, and as much memory as on a device."""
+    limits = header.get("limits", {})
+    own = choose_limits(backend, limits.get("timeout"), limits.get("memory"))
+    return own._replace(seconds=min(own.seconds, _MAX_SECONDS), memory=min(own.memory, DEVICE_MEMORY))
 
 
 def list_run_words(header: Mapping[str, Any]) -> list[str]:

@@ -15,6 +15,8 @@ from conformance.isolate.process.launch import DEFAULT_LIMITS, DEVICE_MEMORY
         ({"limits": {}}, "numpy", {}),
         ({"limits": {"timeout": 60.0}}, "numpy", {"seconds": 60.0}),
         ({"limits": {"timeout": 1e9}}, "numpy", {"seconds": 600.0}),
+        ({"limits": {"memory": 30_000}}, "numpy", {"memory": 30_000 << 20}),
+        ({"limits": {"memory": 1 << 60}}, "numpy", {"memory": DEVICE_MEMORY}),
         *(({}, backend, {"memory": DEVICE_MEMORY}) for backend in ("torch@cuda", "./mine.py:Mine@cuda:1", "cupy")),
         *(({}, backend, {}) for backend in ("torch@cpu:0", "numpy", "cmd:python mine.py:Mine@cuda")),
     ],
