@@ -110,10 +110,11 @@ def _refuse_other_files(footer: Mapping[str, Any], here: Subject) -> None:
     for name in dict.fromkeys((*certified, *here.files)):
         if here.files.get(name) != certified.get(name) and not _is_of_the_same_package(name, certified, here):
             if name not in certified:
-                what = "was used here, and is not in the certificate"
+                what = "was used here, and is not in the certificate; audit again without it"
             else:
                 what = "is another file here" if name in here.files else "was not used here"
-            raise InvalidEvidence(f"{name}: {what}; install what was certified, then audit again")
+                what += "; install what was certified, then audit again"
+            raise InvalidEvidence(f"{name}: {what}")
     if more := sorted({*here.not_named} - {*footer.get("not_named", ())}):
         raise InvalidEvidence(f"{more[0]}: was used here and has no digest, which the certificate does not say")
 

@@ -520,7 +520,7 @@ WITHOUT_MODULE = {PACKAGE: FILES[PACKAGE], LIBRARY: FILES[LIBRARY]}
         (FILES, [
             ({**FILES, LIBRARY: OTHER}, (), f"{LIBRARY}: is another file here"),
             ({PACKAGE: FILES[PACKAGE], MODULE: FILES[MODULE]}, (), f"{LIBRARY}: was not used here"),
-            ({**FILES, "libmore.so": OTHER}, (), "libmore.so: was used here, and is not in the certificate"),
+            ({**FILES, "libmore.so": OTHER}, (), "is not in the certificate; audit again without it"),
             (FILES, ("libmine.so (cannot be read)",), "has no digest, which the certificate does not say"),
             (WITHOUT_MODULE, (), ""),
             (FILES, (), ""),
