@@ -42,6 +42,7 @@ from conformance.runner.repeat import Repetition
 from conformance.site.publish import list_published_folders
 from conformance.system import files
 from conformance.system.text import join_neighbours
+from conformance.verdict.conclude import conclude_evidence
 from tests import builders
 from tests.builders import REPORTS, Cli, OnlyStatic, Records, finish_run, rewrite
 from tests.certificate.vendor_and_issuer import BACKEND, Json, Lab, as_it_is, day, put_own, resume
@@ -762,6 +763,17 @@ def test_what_the_vendor_waives_shows_nothing_to_others(lab: Lab, cli: Cli) -> N
     words = (f"{lab.home / 'wrong.py'}:Mine", "--waivers", waivers, "--out", out)
     lab.command("certify", *words)
     cli("verify", out, "--certificate", "--suite", lab.suite).expect(1, out="certificate is true")
+
+
+def test_a_waiver_of_drawn_rows_that_are_not_called_shows_nothing_to_others(lab: Lab) -> None:
+    """`run: false` can be for them and for rows that nobody asked for, which hold no failure."""
+    evidence, suite = read(lab.folder / RESULTS), lab.plan.suite.digest
+    conclusion = conclude_evidence(lab.plan, evidence)
+    results = []
+    for waivers in ([], [{"row": "[dm][ro][ar][we]*", "run": False}]):
+        waived = replace(evidence, header={**evidence.header, "waivers": waivers})
+        results.append(statement_of(waived, suite, "0" * 64, conclusion, 365, None)["predicate"]["result"])
+    assert results == ["PASSED", "WARNED"]
 
 
 @pytest.mark.slow
