@@ -115,7 +115,9 @@ def _refuse_other_files(footer: Mapping[str, Any], here: Subject) -> None:
                 what = "is another file here" if name in here.files else "was not used here"
                 what += "; install what was certified, then audit again"
             raise InvalidEvidence(f"{name}: {what}")
-    if more := sorted({*here.not_named} - {*footer.get("not_named", ())}):
+    made = "code that is in no file"
+    lost = {*here.not_named, *[made] * here.unnamed_code}
+    if more := sorted(lost - {*footer.get("not_named", ()), *[made] * footer.get("unnamed_code", False)}):
         raise InvalidEvidence(f"{more[0]}: was used here and has no digest, which the certificate does not say")
 
 

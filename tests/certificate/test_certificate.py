@@ -546,6 +546,18 @@ def test_an_audit_is_of_the_files_of_the_certificate(
         cli(*words).expect(bool(says), err=says)
 
 
+@pytest.mark.parametrize(
+    ("said", "says"), [(False, "code that is in no file: was used here and has no digest"), (True, "")]
+)
+def test_an_audit_is_of_a_certificate_that_says_that_there_is_code_in_no_file(
+    lab: Lab, cli: Cli, monkeypatch: pytest.MonkeyPatch, said: bool, says: str
+) -> None:
+    words = audit_changed(lab, lambda records: records[-1].update(subject=FILES, unnamed_code=said))
+    here = Repetition("mine.py:Mine", 1, (), Subject(FILES, True, (), {}))
+    monkeypatch.setattr(audit, "repeat", lambda *_: here)
+    cli(*words).expect(bool(says), err=says)
+
+
 HANGS = """
 import time
 from adapters.reference import Reference
