@@ -549,7 +549,7 @@ def test_an_audit_is_of_the_files_of_the_certificate(
 @pytest.mark.parametrize(
     ("said", "says"), [(False, "code that is in no file: was used here and has no digest"), (True, "")]
 )
-def test_an_audit_is_of_a_certificate_that_says_that_there_is_code_in_no_file(
+def test_an_audit_refuses_hidden_code_that_is_in_no_file(
     lab: Lab, cli: Cli, monkeypatch: pytest.MonkeyPatch, said: bool, says: str
 ) -> None:
     words = audit_changed(lab, lambda records: records[-1].update(subject=FILES, unnamed_code=said))
@@ -777,7 +777,7 @@ def test_what_the_vendor_waives_shows_nothing_to_others(lab: Lab, cli: Cli) -> N
     cli("verify", out, "--certificate", "--suite", lab.suite).expect(1, out="certificate is true")
 
 
-def test_a_waiver_of_drawn_rows_that_are_not_called_shows_nothing_to_others(lab: Lab) -> None:
+def test_a_waiver_that_keeps_drawn_rows_from_calls_is_warned_of(lab: Lab) -> None:
     """`run: false` can be for them and for rows that nobody asked for, which hold no failure."""
     evidence, suite = read(lab.folder / RESULTS), lab.plan.suite.digest
     conclusion = conclude_evidence(lab.plan, evidence)
