@@ -375,6 +375,7 @@ def test_a_page_shows_the_level_that_its_command_prints(
     assert (", and run again by " in page) == (on_page == "re-run")
     (words,) = re.findall("<code>conformance (verify .*)</code>", page)
     assert not re.findall("FOLDER|SIGNERS|FILE", page)
+    assert "--challenge challenge.json" not in words, "that is the tester's"
     monkeypatch.chdir(lab.folder)
     assert cli(*shlex.split(words), "--json").expect(0).data["level"] == on_page
 
