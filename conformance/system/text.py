@@ -44,7 +44,10 @@ def quote(value: object) -> str:
 
 
 def quote_json(value: object) -> str:
-    return shorten(json.dumps(value), 100)
+    try:
+        return shorten(json.dumps(value), 100)
+    except RecursionError:  # it is nested as deep as what was just decoded
+        return "nested too deeply"
 
 
 def join_names(names: Sequence[str]) -> str:

@@ -499,3 +499,10 @@ def test_a_statement_that_is_no_text_is_refused(lab: Lab) -> None:
     (lab.folder / STATEMENT).write_bytes(b"\xff\xfe{}")
     with pytest.raises(InvalidEvidence, match=r"statement\.json: is no JSON that this suite writes"):
         check_certificate(lab.folder, lab.plan, Trust())
+
+
+def test_a_statement_as_deep_as_can_be_decoded_is_refused(lab: Lab) -> None:
+    for depth in range(800, 1000):
+        (lab.folder / STATEMENT).write_text(f'{{"_type":{"[" * depth}{"]" * depth}}}')
+        with pytest.raises(InvalidEvidence, match=r"statement\.json: "):
+            check_certificate(lab.folder, lab.plan, Trust())
