@@ -224,6 +224,8 @@ def _flatten(value: Any, prefix: str = "") -> list[tuple[str, Any]]:
 
 def _check_challenge(folder: Path, own: Record, evidence: Evidence, signer: Signer | None, trust: Trust) -> None:
     """Check that the nonce is the issuer's, and that the commitment names what was tested."""
+    if own["challenge"] is None and "nonce" in evidence.header:
+        raise InvalidEvidence(f"{folder / RESULTS}: was run under a nonce that the tester chose; certify it again")
     path = trust.challenge or (folder / CHALLENGE if own["challenge"] and trust.allowed else None)
     if path is None:
         if own["level"] == "challenged":

@@ -220,6 +220,10 @@ def run_in_process(records: Records) -> None:
     records[0] |= {"isolation": "none", "backend": {**records[0]["backend"], "adapter": "planted:rejects-everything"}}
 
 
+def forget_challenge(statement: Json) -> None:
+    statement["predicate"][EXTENSION] |= {"level": "self-tested", "challenge": None}
+
+
 def drop_drawn_rows(records: Records) -> None:
     del records[0]["drawn"], records[-1]["drawn"]
 
@@ -379,6 +383,9 @@ ATTACKS: dict[str, Attack] = {
     "it answers another challenge": Attack(give_other_challenge, "answers another challenge", "_check_challenge"),
     "the nonce is not that of the challenge": Attack(
         lambda lab: lab.change_challenge(nonce="0" * 64), "was not run under the nonce", "_check_challenge"),
+    "the tester chose the nonce": Attack(
+        in_order(lambda lab: lab.change(forget_challenge), lambda lab: lab.trust(challenge=None)),
+        "under a nonce that the tester chose", "_check_challenge"),
     "the challenge had expired": Attack(
         lambda lab: lab.change_challenge(expires=LONG_AGO), "before the run began", "_check_challenge"),
     "the commitment is gone": Attack(remove(COMMITMENT), "cannot be read", "_check_challenge"),

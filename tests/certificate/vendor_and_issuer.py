@@ -152,10 +152,13 @@ class Lab(NamedTuple):
         self.change(put_own("challenge", digest_of_file(self.challenge)))
 
     def forget_the_challenge(self) -> None:
-        """Make the certificate a self-tested one."""
+        """Make the certificate the self-tested one of the run before the challenge."""
         for name in (COMMITMENT, CHALLENGE, f"{CHALLENGE}.sig"):
             (self.folder / name).unlink()
-        self.change(lambda statement: statement["predicate"][EXTENSION].update(level="self-tested", challenge=None))
+        shutil.copy(self.home / "committed.jsonl", self.folder / RESULTS)
+        assert self.command("report", self.folder) == 0
+        self.change(put_own("challenge", None), key=None)
+        self.make_statement()
 
     def allow_the_vendor_everything(self) -> None:
         spoil(self.home / SIGNERS, f'namespaces="{TESTER}" ', "")
@@ -213,6 +216,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Lab:
     more = ("--key", lab.key("vendor"), "--tester", "Mine Ltd", "--challenge", lab.challenge)
     with few_calls():
         assert lab.command("certify", lab.backend, "--commit", *out) == 0
+        shutil.copy(lab.folder / RESULTS, home / "committed.jsonl")
         assert lab.command("challenge", lab.folder / COMMITMENT, *issuer_key, "--out", lab.challenge) == 0
         assert lab.command("certify", lab.backend, *more, *out) == 0
         assert lab.command("audit", lab.folder, lab.backend, *trust, *issuer_key) == 0
