@@ -44,6 +44,8 @@ def merge_shards(paths: Sequence[Path], parts: Sequence[Evidence]) -> MergedRun:
             raise InvalidEvidence(f"{path}: its target is not that of {paths[0]}")
     shards = [str(part.header["target"].get("shard")) for part in parts]
     _check_shards(paths, shards)
+    # else the order of the parts would decide whether a waiver had expired
+    header["started"] = min(part.header["started"] for part in parts)
     header["environment"] = join_environments([part.header["environment"] for part in parts])
     if names := dict.fromkeys(part.header["tester"] for part in parts if "tester" in part.header):
         header["tester"] = ", ".join(names)

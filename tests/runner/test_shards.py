@@ -114,6 +114,15 @@ def test_all_processors_of_the_parts_are_named(command: Command, parts: list[Pat
     assert evidence_of(command.folder / "merged").header["environment"] == first
 
 
+def test_a_whole_began_with_its_first_part(command: Command, parts: list[Path]) -> None:
+    """Otherwise the order of the folders decides whether a waiver had expired, and `verify` may refuse the whole."""
+    began = "2026-01-02T03:04:05+00:00"
+    write_again(parts[0], {"started": began}, evidence_of(parts[0]).results)
+    for order in (parts, parts[::-1]):
+        merge(command, *order).expect(0)
+        assert evidence_of(command.folder / "merged").header["started"] == began
+
+
 def test_parts_with_lost_or_common_rows_or_no_end_are_refused(command: Command, parts: list[Path]) -> None:
     first, second = (evidence_of(folder).results for folder in parts)
     write_again(parts[1], {}, [first[0], *second[1:]])
