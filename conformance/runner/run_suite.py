@@ -7,7 +7,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing, nullcontext
+from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
@@ -106,7 +106,7 @@ def run_suite(
     waivers = load_waivers(request)  # before anything is started
     here, me = os.getcwd(), os.getpid()
     with quiet_backend() as notes, note_opened_files() if request.with_subject else nullcontext() as opened:
-        with use_backend(request.backend, request.isolation, request.limits, opened) as adapter:
+        with use_backend(request.backend, request.isolation, request.limits, opened) as adapter, ExitStack() as calls:
             stay_in(here, notes)
             setup = set_up_backend(request, adapter, waivers)
             claims, header = setup.claims, setup.header
@@ -122,6 +122,7 @@ def run_suite(
             writer = Writer(path, header)
             began = time.perf_counter()
             in_order = _run_in_order(request, adapter, setup, done, drawn, notes.append)
+            calls.enter_context(_tell_of_failure(in_order))
             uncalled: Counter[str] = Counter()
             ran = failed = written = 0
             for row, result in in_order:
@@ -156,6 +157,16 @@ def run_suite(
         time.perf_counter() - began, all_notes, planted_failures, drawn.counts if drawn else None, subject,
         list_ends(adapter),
     )  # fmt: skip
+
+
+@contextmanager
+def _tell_of_failure(in_order: Generator[Any]) -> Iterator[None]:
+    """Raise an exception of the `with` block in the generator too: with --jobs, its threads still use the backend."""
+    try:
+        yield
+    except BaseException as error:
+        in_order.throw(error)
+        raise
 
 
 def refuse_changed_adapter(backend: str, header: Mapping[str, Any]) -> None:

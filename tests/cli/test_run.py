@@ -3,11 +3,13 @@
 import re
 import shlex
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
+from conformance.adapters.reference import Reference
 from conformance.evidence.results import Target, read
 from conformance.isolate.process.launch import CAN_LIMIT_MEMORY
 from conformance.load.cases import load_suite
@@ -16,6 +18,7 @@ from conformance.load.spec import load_spec
 from conformance.model import Claims, Crashed, Outcome, Result
 from conformance.plan.rows import plan_of
 from conformance.run.row import run_row
+from conformance.runner import run_suite
 from conformance.verdict.conclude import conclude
 
 from .. import builders, miniatures
@@ -183,6 +186,31 @@ def test_an_interrupted_run_says_how_to_go_on(command: Command, monkeypatch: pyt
     assert said.err == "conformance: interrupted; nothing is written; run again\n"
     monkeypatch.undo()
     assert command.run("reference", "--resume", command.out).code == 0
+
+
+@pytest.mark.parametrize(("failure", "code"), [(KeyboardInterrupt, 130), (OSError, 2)])
+def test_calls_end_before_the_backend_is_closed(
+    command: Command, monkeypatch: pytest.MonkeyPatch, failure: type[BaseException], code: int
+) -> None:
+    """With --jobs other threads make them: a full disk was a traceback and exit code 1, and an interrupt might hang."""
+    ended = list[object]()
+
+    def call(*given: Any) -> Iterator[object]:
+        try:
+            yield from run_in_order(*given)
+        except BaseException as error:
+            ended.append(type(error))
+            raise
+
+    def fail(*_: object) -> NoReturn:
+        raise failure
+
+    run_in_order = run_suite._run_in_order
+    monkeypatch.setattr(run_suite, "_run_in_order", call)
+    monkeypatch.setattr("conformance.verdict.waive.apply_waivers", fail)
+    monkeypatch.setattr("conformance.isolate.backend.close_backend", ended.append)
+    command.run("reference").expect(code)
+    assert [ended[-2], type(ended[-1])] == [failure, Reference]
 
 
 def test_reports_of_an_earlier_run_do_not_outlive_its_results(
