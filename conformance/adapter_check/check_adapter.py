@@ -8,19 +8,7 @@ from ..adapter import find_bundled, resolve_claims
 from ..isolate.backend import Isolation, use_backend
 from ..isolate.process.launch import DEFAULT_LIMITS, ProcessLimits
 from ..isolate.protocol.remote import RemoteAdapter
-from ..model import (
-    LAYOUTS,
-    STRIDED,
-    Adapter,
-    Declared,
-    Graph,
-    Isolated,
-    Layout,
-    Node,
-    Operand,
-    Outcome,
-    Program,
-)
+from ..model import LAYOUTS, STRIDED, Adapter, Declared, Graph, Isolated, Layout, Node, Operand, Outcome, Program
 from ..model.cases import families_of
 from ..model.types import WIDTH
 from ..plan.memory import TensorSpec, strides_of

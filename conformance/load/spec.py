@@ -197,8 +197,7 @@ class _SpecReader:
         """Check `like` and `without`: the document that an added one follows, and the rules that it leaves out."""
         if "like" in entry and not layer.extends:
             self.wrong(
-                _locate(place, entry, "like"),
-                "`like` is for documents that extend the bundled ones; state the rules",
+                _locate(place, entry, "like"), "`like` is for documents that extend the bundled ones; state the rules"
             )
         elif "like" in entry:
             self.is_known("document", entry["like"], self.layers[0].documents, _locate(place, entry, "like"))

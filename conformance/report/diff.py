@@ -332,12 +332,7 @@ def _make_change(
 
 
 def _compare(
-    rule: str,
-    was: Result,
-    now: Result,
-    header_changes: HeaderChanges,
-    plan: Plan,
-    blamed: list[Mapping[str, Blamed]],
+    rule: str, was: Result, now: Result, header_changes: HeaderChanges, plan: Plan, blamed: list[Mapping[str, Blamed]]
 ) -> Iterator[Change]:
     """Yield the changes of a row that both runs have: one for all documents that changed in the same way."""
     same, is_same_scope = _strip(was) == _strip(now), all(each.cause != "claims" for each in header_changes)

@@ -28,12 +28,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9 ,;:()=+^/-]+(?:\.[0-9]+)*")
 
 
 def render(run: JudgedRun) -> str:
-    parts = [
-        *_render_head(run),
-        *_render_failures(run),
-        *_render_counts(run),
-        *_render_foot(run),
-    ]
+    parts = [*_render_head(run), *_render_failures(run), *_render_counts(run), *_render_foot(run)]
     return "\n".join(parts) + "\n"
 
 

@@ -67,11 +67,7 @@ NOT_RUN = "This call is not among those that were run. "
         ),
         (("4,3", "6,2"), f"{NOT_RUN}{NEAREST}", "wrong answer"),
         (("4", "-1"), f"{NOT_RUN}No call of this sort was run.", ""),
-        (
-            ("0,7", "0,-1"),
-            "shape [0, -1], special_zero false, the case zero-beside-infer",
-            "accepts an illegal call",
-        ),
+        (("0,7", "0,-1"), "shape [0, -1], special_zero false, the case zero-beside-infer", "accepts an illegal call"),
     ],
 )
 def test_the_nearest_call_that_was_run_is_named(opened: Open, call: tuple[str, str], says: str, severity: str) -> None:

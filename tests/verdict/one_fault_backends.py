@@ -6,17 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from adapters.planted.base import (
-    Answer,
-    Dims,
-    Illegal,
-    Planted,
-    PlantedCall,
-    ProgramRun,
-    Unspecified,
-    always,
-    get_flag,
-)
+from adapters.planted.base import Answer, Dims, Illegal, Planted, PlantedCall, ProgramRun, Unspecified, always, get_flag
 from adapters.reference import INTEGERS, check_form, dense, elements
 from conformance.model import Claims, Crashed, Graph, Node, Operand, Rejected, Tensor, TimedOut, Unsupported
 from conformance.model.types import WIDTH

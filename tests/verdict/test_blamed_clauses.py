@@ -255,10 +255,7 @@ def list_differences(name: str, expected: Expected) -> list[str]:
         ("does not know StaticReshape", {"types-offered"}),
         ("rejects special_zero true", {"special-zero-is-boolean"}),
         ("rejects unknown lengths of src", {"each-call-alone"}),
-        (
-            "drops dims of length 1",
-            {"dst-has-shape-rank", "declared-output", "nodes-compose", "shape-types-listed"},
-        ),
+        ("drops dims of length 1", {"dst-has-shape-rank", "declared-output", "nodes-compose", "shape-types-listed"}),
     ],
 )
 def test_all_failures_of_a_fault_break_its_sentence(name: str, rules: set[str]) -> None:

@@ -11,18 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...model import (
-    Claims,
-    Declared,
-    Graph,
-    Identity,
-    Node,
-    Operand,
-    Rejected,
-    RemoteError,
-    Tensor,
-    Unsupported,
-)
+from ...model import Claims, Declared, Graph, Identity, Node, Operand, Rejected, RemoteError, Tensor, Unsupported
 from ...model.types import WIDTH
 from ...plan.memory import find_dims_error, size_of
 from ...system.json_forms import KeyTwice, refuse_twice
