@@ -147,6 +147,7 @@ def rehearse(tmp_path: Path, cli: builders.Cli, monkeypatch: pytest.MonkeyPatch)
     return rehearse
 
 
+@pytest.mark.slow
 def test_a_backend_that_conforms_passes_through_every_step(tmp_path: Path, few: str, rehearse: Rehearse) -> None:
     runner = Runner(tmp_path, backend="reference", arguments=few)
     rehearse(runner, f"run reference --out conformance-report {few}")
@@ -206,6 +207,7 @@ def test_no_output_of_a_library_is_a_command_of_the_workflow(tmp_path: Path) -> 
     assert [line for line in between if token in line] == between[-1:] == [f"::{token}::"]
 
 
+@pytest.mark.slow
 def test_a_backend_that_cannot_start_ends_with_its_code(tmp_path: Path, rehearse: Rehearse) -> None:
     runner = Runner(tmp_path, backend="nunpy")
     rehearse(runner, "run nunpy --out conformance-report")
@@ -239,6 +241,7 @@ def test_a_command_that_tests_nothing_does_not_pass(tmp_path: Path) -> None:
     assert runner.run("conclude").code == 4
 
 
+@pytest.mark.slow
 def test_a_mistake_shows_no_report_of_an_earlier_run(tmp_path: Path, few: str, rehearse: Rehearse) -> None:
     runner = Runner(tmp_path, backend="reference", arguments=few)
     rehearse(runner, f"run reference --out conformance-report {few}")

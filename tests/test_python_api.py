@@ -23,6 +23,7 @@ from .builders import ROOT, Cli
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 
+@pytest.mark.slow
 def test_import_loads_nothing_and_shows_every_name() -> None:
     code = (
         "import conformance, conformance.run.judge, conformance.meaning.contract\n"
@@ -162,6 +163,7 @@ def test_check_names_what_is_wrong(answer: Any, src: Any, shape: tuple[int, ...]
     assert len(raised.value.wrong) == 5
 
 
+@pytest.mark.slow
 def test_run_says_what_the_command_says(cli: Cli, tmp_path: Path) -> None:
     words = ("--document", "static-oneapi", "--type", "f32", "-k", "copies", "--isolation", "none")
     said = json.loads(cli("run", "numpy", *words, "--out", str(tmp_path / "theirs"), "--json")[1])

@@ -224,6 +224,7 @@ def test_a_fault_is_not_told_again_as_another(what: str, tmp_path: Path, cli: Cl
     assert words not in cli("check-adapter", adapter(tmp_path, BROKEN[fault][0])).expect(1).out
 
 
+@pytest.mark.slow
 def test_a_lost_special_zero_is_noted(tmp_path: Path, cli: Cli) -> None:
     loses = "    def reshape(self, src, shape, special_zero):\n        return src.reshape(shape).copy()\n"
     said = cli("check-adapter", adapter(tmp_path, loses)).expect(0).out
@@ -399,6 +400,7 @@ def test_a_new_adapter_adds_no_failures_to_its_library(tmp_path: Path, monkeypat
     }
 
 
+@pytest.mark.slow
 def test_no_illegal_call_is_beyond_the_limits_of_arrays() -> None:
     """Or such a refusal would pass for the library's own."""
     for row in _rows():

@@ -716,6 +716,7 @@ def test_resumed_rows_are_said_and_not_audited(lab: Lab, cli: Cli) -> None:
         assert "rows are from an earlier run that was interrupted" in text
 
 
+@pytest.mark.slow
 def test_an_audit_signs_nothing_if_an_answer_differs(lab: Lab, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     source = (lab.home / "mine.py").read_text()
     (lab.home / "mine.py").write_text(source + ZEROS)

@@ -36,6 +36,7 @@ def test_check_holds_the_specification_against_the_documents(cli: Cli) -> None:
     assert all(each["uncovered"] == 0 for each in answer(cli, "check", "--sources", str(sources))["coverage"].values())
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_cases")
 def test_check_reports_documents_that_are_not_there(cli: Cli, tmp_path: Path) -> None:
     cli("check", "--sources", tmp_path).expect(1, out=["sources.yaml:", "5 problems"])
@@ -149,6 +150,7 @@ ADDED = """\
 """
 
 
+@pytest.mark.slow
 def test_check_writes_the_ids_of_new_cases_only_with_lock(cli: Cli, tmp_path: Path) -> None:
     """Only the cases that the folder adds are checked, and locked there."""
     suite = write_suite(tmp_path, f"extends: bundled\nabout: Added.\ncases:\n{ADDED}")
@@ -162,6 +164,7 @@ def test_check_writes_the_ids_of_new_cases_only_with_lock(cli: Cli, tmp_path: Pa
     assert f"next: conformance meaning --suite {suite} --src" in whole
 
 
+@pytest.mark.slow
 def test_a_run_refuses_an_added_case_with_a_wrong_expectation(cli: Cli, tmp_path: Path) -> None:
     wrong = ADDED.replace('expect: "T[1, 2, 1, 3, 1, 4, 1]"', 'expect: "T[1, 2, 1, 3, 1, 4, 2]"')
     suite = write_suite(tmp_path, f"extends: bundled\nabout: Added.\ncases:\n{wrong}")

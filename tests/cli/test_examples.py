@@ -203,6 +203,7 @@ def test_a_specification_of_other_types_is_whole(types_suite: Path, cli: Cli) ->
     cli("check", "--suite", types_suite).expect(0, out="the specification is whole")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "types_suite", some_slow(("[f32, f64]", "[s8, u8, bool]", "[s32, u64]"), ("[s8, u8, bool]",)), indirect=True
 )
@@ -213,6 +214,7 @@ def test_an_added_operation_may_have_other_types(types_suite: Path, cli: Cli) ->
     assert "fail" not in said.out
 
 
+@pytest.mark.slow
 def test_of_two_equal_calls_the_one_that_is_yours_is_named_once(private: Path, cli: Cli) -> None:
     call = "src: 'T[2, 3]', shape: [3, 2], special_zero: false, expect: 'T[3, 2]'"
     append(private / "cases" / "acme.yaml", f"  - {{id: mine, rule: literal-lengths, {call}}}\n")

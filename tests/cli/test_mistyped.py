@@ -79,6 +79,7 @@ def test_help_imports_nothing_slow_and_takes_no_time() -> None:
     assert best < HELP_CPU
 
 
+@pytest.mark.slow
 def test_only_a_page_imports_jinja2() -> None:
     code = (
         "import sys\nimport conformance.pytest_plugin.hooks, conformance.site.publish, conformance.report.verify\n"

@@ -101,6 +101,7 @@ def test_what_is_no_model_is_reported(tmp_path: Path, cli: Cli) -> None:
         assert why in cli("check-graph", str(path)).expect(2).out
 
 
+@pytest.mark.slow
 def test_a_model_that_is_cut_or_changed_is_reported(tmp_path: Path) -> None:
     path = Path(tflite(tmp_path, [1, 12], [1, 12], [1, 12]))
     whole = path.read_bytes()

@@ -120,6 +120,7 @@ def test_an_exception_and_an_exit_in_a_worker() -> None:
         list(run_in_processes(2, os._exit, [7]))
 
 
+@pytest.mark.slow
 def test_no_worker_outlives_its_work() -> None:
     before = children()  # of tests that keep a process
     with pytest.raises((AttributeError, pickle.PicklingError)):

@@ -80,6 +80,7 @@ def test_verdicts_equal_those_in_process(plan: Plan, step: int) -> None:
         assert [(r.row, r.verdicts, r.diagnosis) for r in here] == [(r.row, r.verdicts, r.diagnosis) for r in there]
 
 
+@pytest.mark.slow
 def test_several_processes_give_the_rows_in_order(plan: Plan) -> None:
     rows = some(plan, 150)
     another = partial(open_backend, "reference", "worker", LIMITS)

@@ -205,6 +205,7 @@ thread caused non-unwinding panic. aborting.
 """
 
 
+@pytest.mark.slow
 def test_last_words_without_a_stack_trace(tmp_path: Path) -> None:
     remote = start_worker(write_odd(tmp_path, f"if odd: os.write(2, {TRACE.encode()!r}); os.abort()"), LIMITS)
     with pytest.raises(Crashed) as crash:

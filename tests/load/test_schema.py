@@ -54,6 +54,7 @@ def cases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_check_finds_an_unknown_key_in_a_bundled_case(cli: Cli, cases: Path) -> None:
     spoil(cases / "chain.yaml", "    src:", "    lagre: true\n    src:", 1)
     cli("check").expect(1, out="unknown key 'lagre'; did you mean 'large'?")
@@ -67,6 +68,7 @@ def test_check_lists_the_problems_of_all_bundled_cases(cli: Cli, cases: Path) ->
     assert said.count("unknown rule 'no-") == 2
 
 
+@pytest.mark.slow
 def test_a_run_says_what_its_bundled_case_lacks(cli: Cli, cases: Path) -> None:
     spoil(cases / "chain.yaml", "    src: T[", "    src: 7 # T[", 1)
     cli("run", "reference", "-k", "there-and-back").expect(2, err="src: 7 is no")

@@ -42,6 +42,7 @@ def whole() -> dict[str, Case]:
         return dict(load_cases(find_cases_folder(), SPEC))
 
 
+@pytest.mark.slow
 def test_a_case_read_alone_equals_the_case_read_with_its_file(
     whole: dict[str, Case], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -95,6 +95,7 @@ def test_after_many_calls_a_row_counts_as_those_like_it(
     cli("verify", tmp_path / "out", "--suite", suite).expect(0)
 
 
+@pytest.mark.slow
 def test_after_many_wrong_kinds_the_next_is_called_again(tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "mine.py").write_text(LIBRARY.format(answer=ALWAYS_OR_LATER), encoding="utf-8")
     rules = [rule.id for rule in bundled_plan().suite.spec.rules.values() if {*rule.documents} == {*DOCUMENTS}][:13]

@@ -60,6 +60,7 @@ def test_a_backend_whose_products_wrap_is_reported(reporting: Command) -> None:
     assert verify(reporting) == 0
 
 
+@pytest.mark.slow
 def test_a_failure_while_a_case_shrinks_is_a_note(reporting: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(smallest_case, "shrink", fail)
     said = reporting.run(FAILS_WHEN_DRAWN, "--drawn-rows", "60").expect(1, err="")

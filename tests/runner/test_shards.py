@@ -73,6 +73,7 @@ def evidence_of(folder: Path) -> Evidence:
     return read(folder / "results.jsonl")
 
 
+@pytest.mark.slow
 def test_parts_that_do_not_make_one_run_are_refused(command: Command, parts: list[Path]) -> None:
     for part_, other, number, missing in ((parts[0], parts[1], "1/2", "2/2"), (parts[1], parts[0], "2/2", "1/2")):
         merge(command, part_).expect(2, err=f"shard {missing} is missing; run it with --shard {missing}")

@@ -43,6 +43,7 @@ def test_lines_that_are_missing_are_named(monkeypatch: pytest.MonkeyPatch) -> No
         assert "`python -m tools.combine`" in problem.what
 
 
+@pytest.mark.slow
 def test_the_tool_adds_rows_until_all_meets() -> None:
     """A small design, from no row and from some: it ends with every two and three values that can meet."""
     design = Design("legal", ("src_rank", "dst_rank", "special_zero", "layout", "way"), ("threads",))

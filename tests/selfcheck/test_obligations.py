@@ -100,6 +100,7 @@ def test_a_mistake_of_the_reference_is_refuted() -> None:
     assert first_refuted(rejects_ones, 1).startswith(refuted)
 
 
+@pytest.mark.slow
 def test_a_mistake_that_both_sides_share_is_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
     def reversed_contracts(spec: Spec) -> dict[str, Contract]:
         made = contracts(spec)

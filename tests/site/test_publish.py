@@ -247,6 +247,7 @@ def test_a_folder_where_no_file_can_be_made_is_one_line(cli: Cli) -> None:
     cli("publish", "/proc/self/fdinfo").expect(2, err="/proc/self/fdinfo/assets: No such file", lines=1)
 
 
+@pytest.mark.slow
 def test_results_of_another_suite_are_not_on_the_page(command: Command) -> None:
     folder = publish_run(command, RIGHT)
     before = (folder.parent / "index.html").read_bytes()
