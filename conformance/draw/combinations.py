@@ -131,7 +131,7 @@ def _with_another_length(call: DrawnCall, number: int) -> DrawnCall:
 
 
 def _list_nodes(call: DrawnCall, node: str, of_any_length: bool) -> list[DrawnCall]:
-    """Return the nodes of a graph, one of which makes the call; other nodes have plain lengths.
+    """Return the nodes of a graph: one makes the call, and the others have plain lengths.
 
     `of_any_length`: the graph takes other lengths of src, too, so the shapes of its other nodes name none.
     """

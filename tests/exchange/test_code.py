@@ -226,7 +226,7 @@ def test_a_library_embeds_the_code(tmp_path: Path) -> None:
         *(pytest.param(name, "ensures: product(dst) == product(shape)", marks=pytest.mark.slow) for name in NAMES),
     ],
 )  # fmt: skip
-def test_the_code_of_a_rule_of_yours_means_what_its_contract_means(tmp_path: Path, language: str, rule: str) -> None:
+def test_code_of_your_rule_means_what_its_contract_means(tmp_path: Path, language: str, rule: str) -> None:
     folder = shutil.copytree(ROOT / "examples" / "dialect" / "spec", tmp_path / "spec")
     spoil(folder / "rules.yaml", "requires: len(shape) <= 6", rule)
     spec = load_spec(folder)

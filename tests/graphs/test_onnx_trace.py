@@ -40,7 +40,7 @@ def test_a_shape_that_depends_on_values_is_seen_in_a_run(tmp_path: Path, cli: Cl
 
 
 @pytest.mark.usefixtures("in_process")
-def test_a_shape_that_is_an_input_is_not_decided_by_what_a_run_puts_there(tmp_path: Path, cli: Cli) -> None:
+def test_a_run_does_not_decide_a_shape_that_is_an_input(tmp_path: Path, cli: Cli) -> None:
     inputs = [value("x", 2, 3), value("s", 2, type_=onnx.TensorProto.INT64)]
     path = save_model(tmp_path, node("Reshape", "x s", "y"), x=inputs)
     for words in ((), ("--trace",)):
