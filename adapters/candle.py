@@ -29,6 +29,9 @@ class Candle(ArrayLibrary):
     name, version = "candle", metadata.version("candle-nn")
     not_claimed = (*ArrayLibrary.not_claimed, *types_except(TYPES))
 
+    def __init__(self) -> None:
+        os.environ["RUST_LIB_BACKTRACE"] = "0"  # a stack in a message names files of the machine
+
     def import_src(self, src: Tensor) -> Any:
         type_ = TYPES[src.type]
         return load(type_, src.dims, b"") if 0 in src.dims else take_over(type_, array_of(src))

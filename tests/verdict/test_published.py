@@ -1,6 +1,7 @@
 """A library does here what its published evidence says: a change of the suite that misses a known fault is noticed."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from conformance.evidence.folder import find_published_results, find_results, name_of_folder
-from conformance.evidence.results import read
+from conformance.evidence.results import read, read_content
 from conformance.system.exit_codes import CANNOT_START
 from conformance.verdict.conclude import conclude_evidence
 from tests.builders import REPORTS, bundled_plan
@@ -55,3 +56,11 @@ def test_no_published_certificate_is_refused() -> None:
     """A page that is older than the list of faults, for example, would void its certificate."""
     entries = json.loads((REPORTS / "register.json").read_text(encoding="utf-8"))
     assert {entry["folder"]: entry["why"] for entry in entries if entry["level"] is None} == {}
+
+
+@pytest.mark.slow
+@only_in_a_clone
+def test_nothing_published_names_a_folder_of_a_machine() -> None:
+    """A library's message may, such as the stack of an error of Rust."""
+    files = [path for pattern in ("*/*.html", "*/*.xz", "*/*.json") for path in REPORTS.glob(pattern)]
+    assert [path for path in files if re.search(rb"/(tmp|root|home)/", read_content(path))] == []
