@@ -57,6 +57,12 @@ def rest_exhaustive(every: Iterable[str], often: Container[str]) -> list[Any]:
     return [each if each in often else pytest.param(each, marks=marks) for each in every]
 
 
+FULL_DISK = """import resource, sys
+sys.dont_write_bytecode = True  # otherwise Python keeps the beginning of a module as compiled, and fails from then on
+resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))
+"""
+
+
 # ── a specification ───────────────────────────────────────────────────────────────────────────────
 spec = cache(load_spec)
 TINY = {
@@ -448,7 +454,7 @@ def build_site(folder: Path) -> Path:
         run = report_run(plan, adapter, out, started=started)
         if type(adapter) is Right:
             results = digest_of_file(out / "results.jsonl")
-            record = statement_of(run.evidence, plan.suite.digest, results, run.conclusion, 365, None)
+            record = statement_of(run.evidence, plan, plan.suite.digest, results, run.conclusion, 365, None)
             write_record(out / STATEMENT, record)
     write_document_pages(plan, folder / "reports", sorted(folder.glob("*-*")))
     return folder / "reports"

@@ -187,7 +187,7 @@ class Builder:
         self.order = [name for name, _ in next(iter(calls))]
         self.allowed = self._allowed()
         meetings = Meetings(factors, design, map(dict, calls))
-        self.open = np.concatenate([meetings.table(group).ravel() for group in design.groups])
+        self.open = np.concatenate([*(meetings.table(group).ravel() for group in design.groups), [False]])
 
     def _allowed(self) -> dict[tuple[int, int], Any]:
         """Return for each two factors with limits which of their values go together."""

@@ -34,6 +34,7 @@ from .statement import (
     Record,
     RecordFile,
     audit_of,
+    choose_suite,
     commitment_of,
     digest_of_file,
     level_of,
@@ -172,9 +173,8 @@ def _check_evidence(
     _refuse_in_process(content.path, evidence.header)
     if evidence.target.is_part:
         conclusion = conclude_claims(plan, evidence)
-    said = suite_of(statement.predicate)
-    said = said if plan.suite.has_rows_of(said) else plan.suite.digest
-    due = statement_of(evidence, said, results, conclusion, 0, statement.own["challenge"])
+    said = choose_suite(plan.suite, evidence, suite_of(statement.predicate))
+    due = statement_of(evidence, plan, said, results, conclusion, 0, statement.own["challenge"])
     source = "the evidence"
     if said != plan.suite.digest:
         source += f" by this suite, {plan.suite.digest[:12]}; it may by the one that judged, {said[:12]}: install that"

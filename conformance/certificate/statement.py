@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..draw.nonce import NONCE
-from ..evidence.drawn import name_missed_rows
+from ..evidence.drawn import name_missed_rows, plan_of_suite
 from ..evidence.journal import refuse_unreadable
 from ..evidence.results import Evidence, InvalidEvidence
 from ..evidence.subject import digest_of_subject
-from ..model import WAIVED
+from ..model import WAIVED, Suite
 from ..model.backends import CLAIMS_FORM
 from ..system.exit_codes import CONFORMS
 from ..system.files import read_bytes, replace_bytes, sha256_of
@@ -28,6 +28,7 @@ from ..verdict.sentences import note_resumed
 from ..verdict.standing import count_tests
 
 if TYPE_CHECKING:
+    from ..plan.rows import Plan
     from ..verdict.conclude import Conclusion
 
 
@@ -184,8 +185,19 @@ def challenge_of(nonce: str, commitment: RecordFile, days: int) -> dict[str, Any
     }  # fmt: skip
 
 
+def choose_suite(suite: Suite, evidence: Evidence, said: str | None = None) -> str:
+    """Return the digest that a statement names: that of the suite which concludes, or an earlier one that is said.
+
+    A suite with rows that the run did not call is not named: no statement claims them.
+    """
+    rows = suite.find_earlier(evidence.suite_digest)
+    return next(
+        each for each in (said, suite.digest, evidence.suite_digest) if each and suite.find_earlier(each) == rows
+    )
+
+
 def statement_of(
-    evidence: Evidence, suite: str, results: str, conclusion: Conclusion, days: int, challenge: str | None
+    evidence: Evidence, plan: Plan, suite: str, results: str, conclusion: Conclusion, days: int, challenge: str | None
 ) -> dict[str, Any]:
     """Make the statement on a run. `suite` is the digest of the one that concludes, which may be newer than the run.
 
@@ -202,7 +214,9 @@ def statement_of(
             waived = count_tests([standing]).get(WAIVED)
             result = _FAILED if standing.name != "conforms" else _WARNED if waived else _PASSED
             tests[result].append(f"{standing.document}/{standing.type}")
-    bad = conclusion.exit_code != CONFORMS or name_missed_rows(evidence) is not None
+    bad = (
+        conclusion.exit_code != CONFORMS or name_missed_rows(evidence, plan_of_suite(plan, evidence).suite) is not None
+    )
     configuration = {"suite": suite, "results.jsonl": results}
     if header["backend"]["digest"]:
         configuration["adapter"] = header["backend"]["digest"]

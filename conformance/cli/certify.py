@@ -150,7 +150,7 @@ def _write_statement(
         if source.exists() and source.resolve() != place.resolve():
             shutil.copyfile(source, place)
     results = records.digest_of_file(out / RESULTS)
-    record = records.statement_of(evidence, plan.suite.digest, results, conclusion, days_, asked and asked.sha256)
+    record = records.statement_of(evidence, plan, plan.suite.digest, results, conclusion, days_, asked and asked.sha256)
     statement = records.write_record(out / records.STATEMENT, record)
     if key is not None:
         sign(statement, key, TESTER)

@@ -94,7 +94,7 @@ def show_part(plan: Plan, evidence: Evidence, conclusion: Conclusion, every_row:
     if evidence.results:
         say(table(_write_part(evidence.results)))
     failures = group_failures(plan, evidence, conclusion)
-    if drawn := describe_drawn(evidence, plan.suite.spec):
+    if drawn := describe_drawn(evidence, plan.suite):
         say(f"  {drawn}")
     shown = _write_failures(plan.suite, failures, evidence, every_row, "--json has all")
     _say_all([*shown, *_write_notes(evidence, conclusion, failures), "", *_end(conclusion, None)])
@@ -127,7 +127,7 @@ def _write_facts(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> Iter
     numbers = [paint(APPEARANCES[v].style or "dim", f"{counts[v]:,} {v}") for v in VERDICTS if counts.get(v)]
     yield f"  {' · '.join(numbers)}"
     yield f"  {count_noun(conclusion.tests, 'test')}, each a row judged in a document, {evidence.footer['seconds']} s"
-    if drawn := describe_drawn(evidence, plan.suite.spec):
+    if drawn := describe_drawn(evidence, plan.suite):
         yield f"  {drawn}"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import combinations, product
 from typing import Any, NamedTuple
@@ -61,6 +61,16 @@ class Design(NamedTuple):
     def groups(self) -> list[Group]:
         return [*combinations(self.threes, 3), *product(self.threes, self.pairs)]
 
+    def conditions_of(self, group: Group, factors: Factors) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+        """Yield the factors of a group that may be of another node, and values of which one makes it that of the call.
+
+        If the group itself has such a factor, all its values meet.
+        """
+        for name in group:
+            condition = factors.is_of_call.get(name, {})
+            if condition and not condition.keys() & {*group}:
+                yield name, [(f, value) for f, values in condition.items() if f in self.factors for value in values]
+
 
 class Factors:
     """The factors and their values, the simplest first, for the operations of a specification."""
@@ -73,6 +83,10 @@ class Factors:
             for name, each in content["factors"].items()
         }
         self.about: dict[str, str] = {name: each["about"] for name, each in content["factors"].items()}
+        self.is_of_call: dict[str, Mapping[str, list[str]]] = {
+            name: each["is_of_call"] for name, each in content["factors"].items() if "is_of_call" in each
+        }
+        """Values of which one must be there, so that a factor is of the call and not of another node."""
         self.designs = tuple(
             Design(name, tuple(each["threes"]), tuple(each["pairs"])) for name, each in content["designs"].items()
         )
@@ -236,7 +250,7 @@ class Meetings:
     """Says which values of the factors of a design can meet, given the calls that are known to be possible."""
 
     def __init__(self, factors: Factors, design: Design, calls: Iterable[Values]) -> None:
-        self._factors = factors
+        self._factors, self._design = factors, design
         self._known = list({tuple(call.values()): call for call in calls}.values())
         chosen = [(name, value) for name in design.chosen for value in factors.values[name]]
         self._places = {each: 1 << at for at, each in enumerate(chosen)}
@@ -270,16 +284,19 @@ class Meetings:
     def table(self, group: Group) -> Any:
         """Return an array with an axis for each factor of a group, which says for each of their values if they can."""
         every = [[(name, value) for value in self._factors.values[name]] for name in group]
-        met = np.array([self._can_meet(values) for values in product(*every)])
+        needed = [
+            sum(map(self._places.__getitem__, any_of)) for _, any_of in self._design.conditions_of(group, self._factors)
+        ]
+        met = np.array([self._can_meet(values, needed) for values in product(*every)])
         return met.reshape([len(each) for each in every])
 
-    def _can_meet(self, values: Iterable[tuple[str, str]]) -> bool:
+    def _can_meet(self, values: Iterable[tuple[str, str]], needed: Iterable[int]) -> bool:
         """Ask whether some call goes with all the values, and each other factor has a value that does, too."""
         calls = others = -1
         for each in values:
             calls &= self._calls[each]
             others &= self._others.get(each, -1)
-        return bool(calls) and all(others & factor for factor in self._of_factor)
+        return bool(calls) and all(others & places for places in (*self._of_factor, *needed))
 
 
 def _pack_bits(flags: Iterable[bool]) -> int:
@@ -287,7 +304,7 @@ def _pack_bits(flags: Iterable[bool]) -> int:
 
 
 class CombinationCodes:
-    """Numbers for every two or three values of the factors of a design that can meet."""
+    """Numbers for every two or three values of the factors of a design, and a last one for those that do not meet."""
 
     def __init__(self, factors: Factors, design: Design) -> None:
         self._places = {name: {v: at for at, v in enumerate(factors.values[name])} for name in design.factors}
@@ -297,7 +314,14 @@ class CombinationCodes:
         i, j, k = self.groups.T
         self.scale_i, self.scale_j = sizes[j] * sizes[k], sizes[k]
         ends = np.cumsum(sizes[i] * self.scale_i)
-        self.starts, self.count = np.concatenate([[0], ends[:-1]]), int(ends[-1])
+        self.starts, self.count = np.concatenate([[0], ends[:-1]]), int(ends[-1]) + 1
+        self._conditions: dict[str, tuple[list[tuple[int, int]], Any]] = {}
+        """For factors that may be of another node: values, by their places, of which one makes it that of the call."""
+        for number, group in enumerate(design.groups):
+            for name, any_of in design.conditions_of(group, factors):
+                places = [(names.index(factor), self._places[factor][value]) for factor, value in any_of]
+                flags = self._conditions.setdefault(name, (places, np.zeros(len(self.groups), bool)))[1]
+                flags[number] = True
 
     def places(self, values: Values) -> Any:
         """Return the places of the values of a row among those of each factor."""
@@ -307,4 +331,8 @@ class CombinationCodes:
         """Return the numbers for all that meets in a row of places, or in each of some rows."""
         i, j, k = self.groups.T
         rows = np.concatenate([rows, np.zeros((*rows.shape[:-1], 1), rows.dtype)], -1)
-        return self.starts + rows[..., i] * self.scale_i + rows[..., j] * self.scale_j + rows[..., k]
+        numbers = self.starts + rows[..., i] * self.scale_i + rows[..., j] * self.scale_j + rows[..., k]
+        for any_of, groups in self._conditions.values():
+            is_of_call = np.logical_or.reduce([rows[..., factor] == value for factor, value in any_of])
+            numbers[~is_of_call[..., None] & groups] = self.count - 1
+        return numbers

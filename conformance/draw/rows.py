@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import islice
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -68,9 +69,9 @@ class Drawn(NamedTuple):
         return {"seed": self.seed, "rows": self.rows}
 
 
-def count_drawn_rows() -> int:
-    """Return the number of drawn rows of a whole run: up to the last combination."""
-    number = combinations = count_combinations()
+def count_drawn_rows(combinations: int | None = None) -> int:
+    """Return the number of drawn rows of a whole run: up to the last combination, of all or of an earlier suite."""
+    number = combinations = count_combinations() if combinations is None else combinations
     while number - _count_sequences_before(number) < combinations:
         number += 1
     return number
@@ -81,10 +82,14 @@ def _count_sequences_before(number: int) -> int:
 
 
 class RowDrawer:
-    """Draws rows within the claims of a backend."""
+    """Draws rows within the claims of a backend.
 
-    def __init__(self, spec: Spec, claims: Claims) -> None:
+    `combinations`: how many lines of cases/combinations.txt an earlier suite had.
+    """
+
+    def __init__(self, spec: Spec, claims: Claims, combinations: int | None = None) -> None:
         self._spec, self._claims = spec, claims
+        self._combinations = count_combinations() if combinations is None else combinations
         self._contracts: Mapping[str, Contract] = contracts(spec)
         self._factors = Factors(spec)
         simplest = {name: self._factors.values[name][0] for name in self._factors.chosen}
@@ -126,7 +131,7 @@ class RowDrawer:
             return None
         length = LONG_CALLS.get(number, LONG_CALLS[FIRST_SEQUENCE]) if number % SEQUENCE_EVERY == FIRST_SEQUENCE else 0
         combination = number - _count_sequences_before(number)
-        if not length and combination < count_combinations():
+        if not length and combination < self._combinations:
             return self.draw_claimed_row(combination, f"drawn-{seed}-{number}")
         ways = list(self._ways.values())
         is_long = length > LONG_CALLS[FIRST_SEQUENCE]
@@ -186,7 +191,7 @@ class RowDrawer:
 
         If it claims few of them, to try all others for each row would take minutes.
         """
-        calls = enumerate(each.call for each in read_combinations(self._factors))
+        calls = enumerate(each.call for each in islice(read_combinations(self._factors), self._combinations))
         return [
             (number, call)
             for number, call in calls

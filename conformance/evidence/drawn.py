@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 from ..draw.nonce import plan_under_nonce
-from ..model import Spec
+from ..model import EarlierSuite, Suite
 from ..plan.quick import QUICK, quick_rows
 from ..plan.rows import SEED, Plan, parse_drawn_id
 from ..plan.select import BadExpression, select_rows
@@ -15,11 +16,11 @@ from .results import Evidence, InvalidEvidence
 
 
 def plan_of_run(plan: Plan, evidence: Evidence, path: Path | str = "the evidence") -> Plan:
-    """Return the plan of a run: under its nonce, the rows that it chose, and the drawn rows of its evidence.
+    """Return the plan of a run: that of its suite, under its nonce, the rows that it chose, and its drawn rows.
 
     InvalidEvidence if this suite draws other ones.
     """
-    plan = plan_under_nonce(plan, evidence.header.get("nonce"))
+    plan = plan_under_nonce(plan_of_suite(plan, evidence), evidence.header.get("nonce"))
     try:
         plan = select_rows(plan, evidence.target.select)
     except BadExpression as bad:
@@ -32,7 +33,7 @@ def plan_of_run(plan: Plan, evidence: Evidence, path: Path | str = "the evidence
     from ..draw.rows import Drawn, RowDrawer
 
     drawn = Drawn(**evidence.header.get("drawn", {"seed": SEED, "rows": 0}), select=evidence.target.select)
-    drawer, rows = RowDrawer(plan.suite.spec, evidence.claims), []
+    drawer, rows = RowDrawer(plan.suite.spec, evidence.claims, plan.suite.combinations), []
     for row_id in wanted:
         seed, number = parse_drawn_id(row_id) or (0, 0)
         row = drawer.row(seed, number) if seed == drawn.seed and number in drawn.numbers else None
@@ -44,7 +45,31 @@ def plan_of_run(plan: Plan, evidence: Evidence, path: Path | str = "the evidence
     return replace(plan, rows=(*plan.rows, *rows))
 
 
-def describe_drawn(evidence: Evidence, spec: Spec) -> str | None:
+def plan_of_suite(plan: Plan, evidence: Evidence) -> Plan:
+    """Return the plan that the suite of a run had: with fewer rows if cases or combinations were added since."""
+    return _as_of(plan, plan.suite.find_earlier(evidence.suite_digest) or EarlierSuite())
+
+
+@lru_cache(2)
+def _as_of(plan: Plan, earlier: EarlierSuite) -> Plan:
+    return plan if earlier == EarlierSuite() else plan.as_of(earlier)
+
+
+def describe_added(plan: Plan, evidence: Evidence) -> str | None:
+    """Say what was added to the suite since a run; None if nothing was."""
+    earlier = plan.suite.find_earlier(evidence.suite_digest)
+    if earlier in (None, EarlierSuite()):
+        return None
+    from ..draw.rows import count_drawn_rows
+
+    drawn = count_drawn_rows() - count_drawn_rows(earlier.combinations)
+    added = [
+        count_noun(number, what) for number, what in ((len(earlier.lacks), "case"), (drawn, "drawn row")) if number
+    ]
+    return f"of an earlier suite: {' and '.join(added)} came since, which this run did not call"
+
+
+def describe_drawn(evidence: Evidence, suite: Suite) -> str | None:
     """Say how many drawn rows were called, what met in them and how many failed; None if none were."""
     if "drawn" not in evidence.footer:
         return None
@@ -61,25 +86,25 @@ def describe_drawn(evidence: Evidence, spec: Spec) -> str | None:
     if drawn.called and _has_called_what_it_planned(evidence) and not drawn.waived and not evidence.target.shard:
         if evidence.target.select == QUICK:
             met = "{met:,} of {of:,} pairs of values of factors met".format(**quick_rows().pairs)
-        elif has_called_all(evidence):
-            met = f"every three of {len(next(iter(Factors(spec).designs)).threes)} factors met"
+        elif has_called_all(evidence, suite) and suite.combinations is None:
+            met = f"every three of {len(next(iter(Factors(suite.spec).designs)).threes)} factors met"
     return f"{words}, none failed" + (f": {met}, as far as they are claimed" if met else "")
 
 
-def name_missed_rows(evidence: Evidence) -> str | None:
+def name_missed_rows(evidence: Evidence, suite: Suite) -> str | None:
     """Name the drawn rows that a whole run would have called, if this one lacks some; None if one failed or all ran."""
     if "drawn" not in evidence.footer:
         return "drawn rows"
-    return None if evidence.drawn.failed or has_called_all(evidence) else "some drawn rows"
+    return None if evidence.drawn.failed or has_called_all(evidence, suite) else "some drawn rows"
 
 
-def has_called_all(evidence: Evidence) -> bool:
-    """Ask whether a run called every drawn row that a whole run calls."""
+def has_called_all(evidence: Evidence, suite: Suite) -> bool:
+    """Ask whether a run called every drawn row that a whole run of a suite calls."""
     if not evidence.footer.get("drawn"):
         return False
     from ..draw.rows import count_drawn_rows  # slow to import
 
-    return _has_called_what_it_planned(evidence) and evidence.rows_to_draw >= count_drawn_rows()
+    return _has_called_what_it_planned(evidence) and evidence.rows_to_draw >= count_drawn_rows(suite.combinations)
 
 
 def _has_called_what_it_planned(evidence: Evidence) -> bool:

@@ -6,10 +6,24 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..model import Case, Cases, ExpectedResult, Malformed, Operand, Place, Problem, Spec, Step, Suite, UnreadCase
+from ..model import (
+    Case,
+    Cases,
+    EarlierSuite,
+    ExpectedResult,
+    Malformed,
+    Operand,
+    Place,
+    Problem,
+    Spec,
+    Step,
+    Suite,
+    UnreadCase,
+)
 from ..model.cases import CASE_KEYS, STEP_KEYS
 from ..model.types import WIDTH
 from ..system.text import describe_unknown, quote
@@ -34,16 +48,15 @@ def with_cases(spec: Spec, folder: Path | None) -> Suite:
     bundled = [find_spec_folder(), find_cases_folder()]
     whole = [layers(found.spec, bundled[0])[0], folders[0]] == bundled or digest == digest_of_folders(bundled)
     lost = tuple(name for name in read_lock(find_cases_folder()) or [LOCK] if name not in cases) if whole else ()
-    digests = read_lock(find_cases_folder(), SUITES_LOCK)[1:]
     return Suite(
         spec, cases, digest, own if len(folders) > 1 else frozenset(), whole, lost, folder,
-        frozenset(digests if digest in digests else ()),
+        find_earlier_suites(find_cases_folder(), digest),
     )  # fmt: skip
 
 
 LOCK = "ids.lock"
 SUITES_LOCK = "suites.lock"
-"""The digest of the rows, and the digests of the suites that have had them, the newest last."""
+"""For each number of rows their digest and the digests of the suites that have had them, the newest last."""
 _FILE_NAME = re.compile(r"[A-Za-z0-9_.-]+")
 """The names that a case file may have; its name is part of the names of its rows."""
 _MAX_ELEMENTS = 1 << 28
@@ -61,6 +74,47 @@ def read_lock(folder: Path, name: str = LOCK) -> list[str]:
     """Return the ids that the cases of a folder have ever had, or the words of another such file."""
     path = folder / name
     return content_of(path).decode("utf-8", "replace").split() if path.exists() else []
+
+
+class LockedRows(NamedTuple):
+    """The rows that some suites have had: of the first cases of the lock, and of the first combinations."""
+
+    rows: str
+    """Their digest."""
+    cases: int
+    combinations: int
+    suites: tuple[str, ...]
+    """Digests, the newest last."""
+
+    @property
+    def lines(self) -> list[str]:
+        return [f"rows {self.rows} of {self.cases} cases and {self.combinations} combinations", *self.suites]
+
+
+def read_locked_rows(folder: Path) -> list[LockedRows]:
+    """Read which suites have had which rows. Later ones have all rows of those before."""
+    found, words = [], read_lock(folder, SUITES_LOCK)
+    for begin in (at for at, word in enumerate(words) if word == "rows"):
+        rows, cases, combinations = words[begin + 1], int(words[begin + 3]), int(words[begin + 6])
+        suites = takewhile(lambda word: word != "rows", words[begin + 8 :])
+        found.append(LockedRows(rows, cases, combinations, tuple(suites)))
+    return found
+
+
+def find_earlier_suites(folder: Path, digest: str) -> dict[str, EarlierSuite]:
+    """Find the suites whose rows a suite has, by digest; none if the list does not have the suite itself."""
+    locked, ids = read_locked_rows(folder), read_lock(folder)
+    if not locked or digest not in locked[-1].suites:
+        return {}
+    now = locked[-1]
+    return {
+        suite: EarlierSuite(
+            frozenset(ids[each.cases : now.cases]),
+            each.combinations if each.combinations < now.combinations else None,
+        )
+        for each in locked
+        for suite in each.suites
+    }
 
 
 def load_cases(folder: Path, spec: Spec) -> Cases:

@@ -7,7 +7,8 @@ from .backends import (
 )  # fmt: skip
 from .calls import Call, CallForm, Kind, Meaning
 from .cases import (
-    LAYOUT_FAMILIES, LAYOUTS, STRIDED, STRIDED_FACETS, Case, Cases, ExpectedResult, Layout, Step, Suite, UnreadCase,
+    LAYOUT_FAMILIES, LAYOUTS, STRIDED, STRIDED_FACETS, Case, Cases, EarlierSuite, ExpectedResult, Layout, Step, Suite,
+    UnreadCase,
 )  # fmt: skip
 from .graphs import INTEGERS, Array, Declared, Graph, Node, Operand, Tensor
 from .places import Malformed, Place, Problem

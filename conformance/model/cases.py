@@ -233,6 +233,9 @@ class Cases(Mapping[str, Case]):
     def __contains__(self, name: object) -> bool:
         return name in self._cases
 
+    def without(self, names: frozenset[str]) -> Cases:
+        return Cases({name: case for name, case in self._cases.items() if name not in names})
+
     def rules(self) -> Iterator[tuple[str, str]]:
         """Yield each id with the rule of its case; no case is read."""
         for name, case in self._cases.items():
@@ -244,6 +247,15 @@ class Cases(Mapping[str, Case]):
         for name, case in self._cases.items():
             if case.rule in wanted and not case.generated:
                 yield self[name]
+
+
+class EarlierSuite(NamedTuple):
+    """A suite of which the present one has all rows, with the same answers due, and perhaps more."""
+
+    lacks: frozenset[str] = frozenset()
+    """Ids of the cases that were added since."""
+    combinations: int | None = None
+    """How many lines of cases/combinations.txt it had; None if no line was added since."""
 
 
 @dataclass(frozen=True)
@@ -261,9 +273,11 @@ class Suite:
     """Ids that bundled cases once had and that are missing now."""
     folder: Path | None = None
     """The folder that --suite names, for the commands that repeat a row."""
-    digests_with_same_rows: frozenset[str] = frozenset()
-    """Digests of earlier suites with the same rows, and with the same answers due."""
+    earlier: Mapping[str, EarlierSuite] = field(default_factory=dict)
+    """Earlier suites by digest."""
+    combinations: int | None = None
+    """How many lines of cases/combinations.txt are part of it; None for all."""
 
-    def has_rows_of(self, digest: str) -> bool:
-        """Ask whether the suite with a digest has the same rows: then its evidence can be judged by this suite."""
-        return digest == self.digest or digest in self.digests_with_same_rows
+    def find_earlier(self, digest: str) -> EarlierSuite | None:
+        """Find what the suite with a digest had; None if this one lacks some of its rows, and cannot judge its runs."""
+        return EarlierSuite() if digest == self.digest else self.earlier.get(digest)

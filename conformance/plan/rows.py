@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple, NoReturn
 
 from ..meaning.contract import Contract, contracts
-from ..model import INTEGERS, Case, Operation, ShapePassedAs, Spec, Suite
+from ..model import INTEGERS, Case, EarlierSuite, Operation, ShapePassedAs, Spec, Suite
 from ..model.types import WIDTH, range_of
 from .facets import (
     C_INTERFACE_TYPES,
@@ -115,6 +115,11 @@ class Plan:
     """Set if the plan is under a nonce: see `challenge`."""
     select: str | None = None
     """Set if the plan has only the rows that -k chooses: see `select_rows`."""
+
+    def as_of(self, earlier: EarlierSuite) -> Plan:
+        """Return the plan that an earlier suite had."""
+        suite = replace(self.suite, cases=self.suite.cases.without(earlier.lacks), combinations=earlier.combinations)
+        return replace(self, suite=suite, rows=tuple(row for row in self.rows if row.case.id not in earlier.lacks))
 
 
 _MANY_ELEMENTS = 1 << 20

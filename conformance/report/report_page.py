@@ -94,7 +94,7 @@ def render(run: JudgedRun, packed: bytes = b"", certified: bool = False) -> str:
         **(_LINKS if brief else _NO_LINKS),
         standings=[(alike[0], [each.document for each in alike]) for alike in standings.values()],
         number_of_cases=len(run.plan.suite.cases),
-        drawn=describe_drawn(run.evidence, run.plan.suite.spec),
+        drawn=describe_drawn(run.evidence, run.plan.suite),
         rules=list(collect_rules(run)),
         failures=failures,
         explained={"causes": len(explained), "tests": sum(explained)},
@@ -119,7 +119,7 @@ def _list_head_facts(run: JudgedRun, certified: bool) -> Mapping[str, str]:
     unsigned = "" if certified else " (not signed)"
     place = ", ".join(machine[key] for key in ("processor", "machine", "system") if key in machine)
     ran, judge = suite["digest"], run.plan.suite.digest
-    judged_by = "" if judge == ran else f", judged by {judge[:DIGEST_START]}, which has the same rows"
+    judged_by = "" if judge == ran else f", judged by {judge[:DIGEST_START]}, which has all its rows"
     judged = [run.plan.suite.spec.documents[name] for name in dict.fromkeys(each.document for each in run.standings)]
     return {
         "Tested": f"{format_time(header['started'])} on {place}",

@@ -101,7 +101,7 @@ class OtherSuite(CommandError):
     def change(self) -> str:
         """The number of cases added since, in words; if only the reports are of the other suite, what to do."""
         if self.has_same_rows:
-            return "both have the same rows, and `conformance report` on the evidence writes the reports of this one"
+            return "this one has all its rows, and `conformance report` on the evidence writes the reports of this one"
         since = f"{count_noun(self.added, 'case')} {'was' if self.added == 1 else 'were'} added since"
         lacking = f"{count_noun(self.missing, 'case')} of it {'is' if self.missing == 1 else 'are'} not in this suite"
         return f"{since}, and {lacking}" if self.missing else since

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from ..load.cases import LOCK, SUITES_LOCK, read_lock
+from ..load.cases import LOCK, SUITES_LOCK, find_earlier_suites, read_lock
 from ..load.folders import digest_of_folders, find_cases_folder, find_folders, find_spec_folder, layers
 from ..meaning.contract import Contract, contracts
 from ..model import RIGHT, Adapter, Case, ExpectedResult, Meaning, Outcome, Place, Problem, Rule, Spec, Step, Suite
@@ -366,14 +366,14 @@ def lock_problems(suite: Suite, cases_path: Path) -> Iterator[Problem]:
             yield Problem(Place(name, line), what)
     for case in (suite.added or suite.cases.keys()) - set(known):
         yield Problem(suite.cases[case].place, f"{case}: the id is not in {name}; {TO_LOCK}")
-    if suite.folder is None and suite.digest not in read_lock(cases_path, SUITES_LOCK):
+    if suite.folder is None and suite.digest not in find_earlier_suites(cases_path, suite.digest):
         what = f"lacks this suite, {suite.digest[:12]}, so that evidence of earlier ones is not judged; {TO_LOCK}"
         yield Problem(Place(f"{cases_path.name}/{SUITES_LOCK}"), what)
 
 
 def lock(suite: Suite, cases_path: Path) -> int:
     """Add the new ids to the lock file and return their number."""
-    known = set(read_lock(cases_path))
+    known = read_lock(cases_path)
     new = [case for case in suite.added or suite.cases if case not in known]
-    replace_text(cases_path / LOCK, "".join(f"{case}\n" for case in sorted({*known, *new})))
+    replace_text(cases_path / LOCK, "".join(f"{case}\n" for case in (*known, *new)))
     return len(new)

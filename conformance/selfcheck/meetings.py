@@ -12,7 +12,7 @@ import numpy as np
 
 from ..draw.calls import DrawnCall
 from ..draw.combinations import COMBINATIONS_FILE, read_combinations
-from ..draw.factors import Design, Factors, Group, Meetings, Values, find_factors
+from ..draw.factors import CombinationCodes, Design, Factors, Group, Meetings, Values, find_factors
 from ..meaning.contract import Contract, contracts, group_documents
 from ..model import Case, Kind, Place, Problem, Suite
 
@@ -83,20 +83,18 @@ def _list_plain_calls(case: Case) -> Iterator[DrawnCall]:
 
 def _count(factors: Factors, design: Design, rows: list[Values], known: list[Values]) -> DesignCount:
     of_call = [{name: row[name] for name in design.of_call} for row in (*rows, *known)]
-    possible = Meetings(factors, design, of_call)
-    places = {
-        name: np.array([factors.values[name].index(row[name]) for row in rows], np.int64) for name in design.factors
-    }
+    possible, codes = Meetings(factors, design, of_call), CombinationCodes(factors, design)
+    met = np.zeros(codes.count, bool)
+    met[codes.of(np.array([codes.places(row) for row in rows]))] = True
     groups = []
-    for group in design.groups:
+    for group, start in zip(design.groups, codes.starts, strict=True):
         can = possible.table(group)
-        met = np.zeros(can.shape, bool)
-        met[tuple(places[name] for name in group)] = True
+        meet = met[start : start + can.size].reshape(can.shape)
         missing = tuple(
             tuple(factors.values[name][at] for name, at in zip(group, ats, strict=True))
-            for ats in np.argwhere(can & ~met)
+            for ats in np.argwhere(can & ~meet)
         )
-        groups.append(GroupCount(group, int(met.sum()), missing))
+        groups.append(GroupCount(group, int(meet.sum()), missing))
     return DesignCount(design, len(rows), tuple(groups))
 
 

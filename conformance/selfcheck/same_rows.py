@@ -1,4 +1,7 @@
-"""Suites with the same rows: a corrected sentence, reading or finding does not ask for a new run of any backend."""
+"""Suites of which a later one has all rows: its rows judge their evidence, and no backend has to run again.
+
+So a sentence, a reading or a finding can be corrected, and cases and combinations can be added.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,10 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
+from ..draw.combinations import count_combinations
 from ..draw.rows import Drawn, RowDrawer, count_drawn_rows
-from ..load.cases import SUITES_LOCK, read_lock
-from ..model import Case, Claims, Place
+from ..load.cases import SUITES_LOCK, LockedRows, read_lock, read_locked_rows
+from ..model import Case, Claims, EarlierSuite, Place
 from ..plan.rows import SEED, Plan, parse_drawn_id
 from ..system.files import replace_text
 
@@ -22,7 +26,8 @@ def digest_rows(plan: Plan) -> str:
     """
     spec = plan.suite.spec
     total = hashlib.sha256(repr([(each.id, each.sha256) for each in spec.documents.values()]).encode())
-    drawn = RowDrawer(spec, Claims(tuple(spec.operations))).rows(Drawn(SEED, count_drawn_rows()))
+    drawer = RowDrawer(spec, Claims(tuple(spec.operations)), plan.suite.combinations)
+    drawn = drawer.rows(Drawn(SEED, count_drawn_rows(plan.suite.combinations)))
     calls: dict[str, str] = {}
     for row in chain(plan.rows, drawn):
         case = row.case
@@ -46,8 +51,16 @@ def _describe_calls(case: Case) -> str:
 
 
 def lock_suite(plan: Plan, cases_path: Path) -> None:
-    """Add a suite to the list of those with its rows; begin a new list if the rows are others."""
-    rows, locked = digest_rows(plan), read_lock(cases_path, SUITES_LOCK)
-    earlier = locked[1:] if locked[:1] == [rows] else []
-    lines = [rows, *(digest for digest in earlier if digest != plan.suite.digest), plan.suite.digest]
+    """Add a suite to the list of those with its rows. Those with a row that it lacks are dropped."""
+    ids = read_lock(cases_path)
+    own = LockedRows(digest_rows(plan), len(ids), count_combinations(), (plan.suite.digest,))
+    kept = []
+    for each in read_locked_rows(cases_path):
+        earlier = EarlierSuite(frozenset(ids[each.cases :]), each.combinations)
+        if (each.cases, each.combinations) == (own.cases, own.combinations):
+            before = [suite for suite in each.suites if suite != plan.suite.digest] if each.rows == own.rows else []
+            own = own._replace(suites=(*before, *own.suites))
+        elif digest_rows(plan.as_of(earlier)) == each.rows:
+            kept.append(each)
+    lines = [line for each in (*kept, own) for line in each.lines]
     replace_text(cases_path / SUITES_LOCK, "".join(f"{line}\n" for line in lines))

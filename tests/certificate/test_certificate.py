@@ -35,6 +35,7 @@ from conformance.evidence import folder
 from conformance.evidence.folder import RESULTS
 from conformance.evidence.results import InvalidEvidence, read
 from conformance.evidence.subject import PackageFile, Subject
+from conformance.model import EarlierSuite
 from conformance.plan.rows import Plan
 from conformance.report.verify import OtherSuite
 from conformance.run.ended_process import HangPolicy
@@ -62,9 +63,7 @@ ZEROS = "    def copy_elements(self, src, dst, may): return src.array() * 0\n"
 @pytest.mark.slow
 def test_a_later_suite_with_the_same_rows_relies_on_a_certificate(lab: Lab) -> None:
     plan = lab.plan
-    later = replace(
-        plan, suite=replace(plan.suite, digest="b" * 64, digests_with_same_rows=frozenset((plan.suite.digest,)))
-    )
+    later = replace(plan, suite=replace(plan.suite, digest="b" * 64, earlier={plan.suite.digest: EarlierSuite()}))
     with pytest.raises(OtherSuite, match="`conformance report` on the evidence writes the reports of this one"):
         check_certificate(lab.folder, later, lab.trust())
     for name in folder.REPORTS:
@@ -73,6 +72,26 @@ def test_a_later_suite_with_the_same_rows_relies_on_a_certificate(lab: Lab) -> N
     lab.change(lambda statement: statement["predicate"][EXTENSION].update(summary=["as the suite before concluded"]))
     said = f"by this suite, {'b' * 12}; it may by the one that judged, {plan.suite.digest[:12]}"
     with pytest.raises(InvalidEvidence, match=said):
+        check_certificate(lab.folder, later, lab.trust())
+
+
+@pytest.mark.slow
+def test_no_certificate_names_a_suite_with_more_rows_than_were_run(lab: Lab) -> None:
+    plan = lab.plan
+    earlier = {plan.suite.digest: EarlierSuite(frozenset({"a-case-of-today"}))}
+    later = replace(plan, suite=replace(plan.suite, digest="c" * 64, earlier=earlier))
+    for name in folder.REPORTS:
+        (lab.folder / name).unlink(missing_ok=True)
+    checked = check_certificate(lab.folder, later, lab.trust())
+    assert checked.level == "re-run"
+    assert "of an earlier suite: 1 case came since, which this run did not call" in checked.conclusion.notes
+
+    def name_the_later(statement: Json) -> None:
+        (own,) = (file for file in statement["predicate"]["configuration"] if file["name"] == "suite")
+        own["digest"]["sha256"] = "c" * 64
+
+    lab.change(name_the_later)
+    with pytest.raises(InvalidEvidence, match="predicate.configuration.* does not follow"):
         check_certificate(lab.folder, later, lab.trust())
 
 
@@ -481,7 +500,7 @@ def test_a_certificate_says_to_what_a_backend_conforms(words: str) -> None:
 
 def test_a_badge_shows_level_and_limits_of_a_success(plan: Plan, tmp_path: Path) -> None:
     run = finish_run(plan, OnlyStatic(), tmp_path / "run")
-    statement = statement_of(run.evidence, plan.suite.digest, "0" * 64, run.conclusion, 365, None)
+    statement = statement_of(run.evidence, plan, plan.suite.digest, "0" * 64, run.conclusion, 365, None)
     statement["predicate"]["result"] = "PASSED"  # as if drawn rows were called, too
     pages = dict(render_pages(write_record(tmp_path / STATEMENT, statement), None, run, RESULTS))
     assert re.search(r">(\d of \d texts|limited), self-tested</text>", pages[BADGE])
@@ -784,7 +803,7 @@ def test_a_waiver_that_keeps_drawn_rows_from_calls_is_warned_of(lab: Lab) -> Non
     results = []
     for waivers in ([], [{"row": "[dm][ro][ar][we]*", "run": False}]):
         waived = replace(evidence, header={**evidence.header, "waivers": waivers})
-        results.append(statement_of(waived, suite, "0" * 64, conclusion, 365, None)["predicate"]["result"])
+        results.append(statement_of(waived, lab.plan, suite, "0" * 64, conclusion, 365, None)["predicate"]["result"])
     assert results == ["PASSED", "WARNED"]
 
 

@@ -27,6 +27,8 @@ from conformance.evidence.results import Evidence
 from conformance.verdict.conclude import Conclusion
 from conformance.verdict.standing import Standing
 
+from ..builders import bundled_plan
+
 Json = dict[str, Any]
 DIGEST, OTHER = "0" * 63 + "a", "0" * 63 + "b"
 TEXT: Json = {"type": "string"}
@@ -121,12 +123,14 @@ PASSES = conclusion(standing("f32", "conforms"), standing("s8", "not claimed"))
 WARNS = conclusion(standing("f32", "conforms"), standing("s8", "conforms", waived=3))
 FAILS = conclusion(standing("f32", "conforms"), standing("s8", "does not conform"), exit_code=1)
 STATEMENTS: dict[str, Callable[[], Json]] = {
-    "passed": lambda: statement_of(evidence_of(), OTHER, OTHER, PASSES, 365, None),
-    "warned": lambda: statement_of(evidence_of(), OTHER, OTHER, WARNS, 365, DIGEST),
-    "failed": lambda: statement_of(evidence_of(), OTHER, OTHER, FAILS, 365, None),
-    "of many files": lambda: statement_of(evidence_of(40), OTHER, OTHER, PASSES, 365, None),
-    "of no file": lambda: statement_of(evidence_of(0), OTHER, OTHER, PASSES, 365, None),
-    "of code without a file": lambda: statement_of(evidence_of(unnamed_code=True), OTHER, OTHER, PASSES, 365, None),
+    "passed": lambda: statement_of(evidence_of(), bundled_plan(), OTHER, OTHER, PASSES, 365, None),
+    "warned": lambda: statement_of(evidence_of(), bundled_plan(), OTHER, OTHER, WARNS, 365, DIGEST),
+    "failed": lambda: statement_of(evidence_of(), bundled_plan(), OTHER, OTHER, FAILS, 365, None),
+    "of many files": lambda: statement_of(evidence_of(40), bundled_plan(), OTHER, OTHER, PASSES, 365, None),
+    "of no file": lambda: statement_of(evidence_of(0), bundled_plan(), OTHER, OTHER, PASSES, 365, None),
+    "of code without a file": lambda: statement_of(
+        evidence_of(unnamed_code=True), bundled_plan(), OTHER, OTHER, PASSES, 365, None
+    ),
 }
 
 

@@ -139,8 +139,8 @@ class Lab(NamedTuple):
         path = self.folder / RESULTS
         evidence = read(path)
         conclusion = conclude_evidence(self.plan, evidence)
-        suite = self.plan.suite.digest
-        new = records.statement_of(evidence, suite, digest_of_file(path), conclusion, 365, old["challenge"])
+        suite, results = self.plan.suite.digest, digest_of_file(path)
+        new = records.statement_of(evidence, self.plan, suite, results, conclusion, 365, old["challenge"])
         write_record(self.folder / STATEMENT, new)
         self.finish()
 
@@ -237,7 +237,7 @@ def few_calls() -> Iterator[pytest.MonkeyPatch]:
     with pytest.MonkeyPatch.context() as patch:
         spare_planted(patch)
         for module in ("cli.request", "draw.rows"):
-            patch.setattr(f"conformance.{module}.count_drawn_rows", lambda: 5)
+            patch.setattr(f"conformance.{module}.count_drawn_rows", lambda *_: 5)
         patch.setattr("conformance.draw.nonce.CALLS_PER_RULE", 1)
         patch.setattr("conformance.draw.nonce.MAX_DRAWS", 2000)
         yield patch

@@ -51,7 +51,7 @@ def test_no_report_counts_a_type_that_is_not_claimed(reporting: Command) -> None
 def _statement(command: Command) -> Any:
     evidence = read(command.out / "results.jsonl")
     conclusion = conclude_evidence(command.plan, evidence)
-    return statement_of(evidence, command.plan.suite.digest, "0" * 64, conclusion, 1, None)["predicate"]
+    return statement_of(evidence, command.plan, command.plan.suite.digest, "0" * 64, conclusion, 1, None)["predicate"]
 
 
 def test_a_crash_in_a_type_that_is_not_claimed_fails_the_run(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,7 +77,7 @@ def test_a_waived_crash_in_a_type_that_is_not_claimed_is_said(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(miniatures.LeavesOutHalf, "instead", "crash")
-    monkeypatch.setattr("conformance.certificate.statement.name_missed_rows", lambda evidence: None)
+    monkeypatch.setattr("conformance.certificate.statement.name_missed_rows", lambda evidence, suite: None)
     path = waivers(command.folder, {"case": None, "row": "*f16*"})
     said = command.run(mini("LeavesOutHalf"), "--waivers", path, "--json").expect(0)
     assert re.search(r"; waived: \d+ rows in f16, which is not claimed, crash", said.data["why"])

@@ -32,8 +32,7 @@ def test_a_claim_of_nothing_is_incomplete(command: Command, name: str) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="has no limit on the size of a file")
 def test_a_full_disk_is_one_line_that_names_the_file(tmp_path: Path) -> None:
     limited = (
-        "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))\n"
-        "from conformance.cli.main import main\n"
+        f"{builders.FULL_DISK}from conformance.cli.main import main\n"
         "raise SystemExit(main('run reference --suite . --drawn-rows 0 --out out'.split()))"
     )
     builders.write_cases(tmp_path)

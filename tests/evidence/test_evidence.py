@@ -15,7 +15,7 @@ from conformance.evidence import machine
 from conformance.evidence.results import InvalidEvidence, read, refuse_incomplete
 from conformance.evidence.writer import Writer
 from conformance.load.cases import load_suite
-from conformance.model import NOT_CALLED, DifferingElements, Outcome, Result, Verdict
+from conformance.model import NOT_CALLED, DifferingElements, EarlierSuite, Outcome, Result, Verdict
 from conformance.model.results import OUTCOME_FORM, RESULT_FORM
 from conformance.system.json_forms import first_mismatch
 
@@ -235,7 +235,7 @@ def test_another_suite_and_other_rows_are_refused(path: Path) -> None:
     own = replace_fields(load_suite(), digest=evidence.header["suite"]["digest"])
     later = replace_fields(own, digest="0" * 64)
     refuse_incomplete(evidence, ROWS, own, path)
-    alike = replace_fields(later, digests_with_same_rows=frozenset((own.digest,)))
+    alike = replace_fields(later, earlier={own.digest: EarlierSuite()})
     refuse_incomplete(evidence, ROWS, alike, path)
     waived = replace_fields(evidence, header={**evidence.header, "waivers": [{"rule": "same-volume"}]})
     assert waived.can_be_judged_by(own)

@@ -12,7 +12,7 @@ from conformance.adapter import load_adapter
 from conformance.evidence.results import read
 from conformance.run.row import run_rows
 
-from ..builders import plan_of_cases, some_slow
+from ..builders import FULL_DISK, plan_of_cases, some_slow
 from .done import FILE, HERE, NO_REPORTS, ROW, STATIC, SUITE, Done
 
 NAME = ROW.partition("[")[0]
@@ -111,8 +111,7 @@ def test_what_cannot_be_written_is_told(few: Path, what: str) -> None:
 def test_a_full_disk(few: Path) -> None:
     """It is one line that names the file, even if warnings are errors."""
     (few / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\n", encoding="utf-8")
-    limit = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))\n"
-    (few / "conftest.py").write_text(limit, encoding="utf-8")
+    (few / "conftest.py").write_text(FULL_DISK, encoding="utf-8")
     done = Done(few, *SUITE, "-q", *STATIC, "-p", "no:cacheprovider", "--conformance-out=out")
     done.expect(4, "out/results.jsonl.part: File too large: nothing was written", never="Traceback")
 

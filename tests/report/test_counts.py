@@ -167,7 +167,7 @@ def test_a_run_has_the_same_label_and_numbers_everywhere(
     assert_drawn_rows_are_no_cases(plan, evidence, texts["report.html"])
     for was, now in compare_runs(evidence, evidence, plan).documents:
         assert now.counts == was.counts == expected.get(was.document.id, {})
-    statement = statement_of(evidence, plan.suite.digest, evidence.sha256, conclusion, 1, None)
+    statement = statement_of(evidence, plan, plan.suite.digest, evidence.sha256, conclusion, 1, None)
     assert statement["predicate"][EXTENSION]["summary"][0] == conclusion.why
     whole: Counter[str] = sum(expected.values(), Counter())
     if failed := failing(whole):

@@ -147,7 +147,7 @@ def test_only_a_whole_run_says_that_all_factors_met(passing: PassingRun) -> None
                 header={**evidence.header, "drawn": {"seed": 0, "rows": asked}},
                 footer={**evidence.footer, "drawn": {"called": called, "failed": 0, "not_called": left_out}},
             ),
-            SUITE.spec,
+            SUITE,
         )
         for asked, called, left_out in (
             (60, 60, 0), (60, 50, 10), (whole, whole - 1, 0), (whole, whole - 2, 1), (whole, whole - 2, 2),
@@ -169,7 +169,7 @@ def test_only_a_whole_quick_run_says_which_pairs_met(
         footer={**passing.evidence.footer, "drawn": {"called": called, "failed": 0, "not_called": left_out}},
     )
     evidence = replace(evidence, header={**evidence.header, "drawn": {"seed": 0, "rows": 180}})
-    assert ("factors met" in str(describe_drawn(evidence, SUITE.spec))) == says
+    assert ("factors met" in str(describe_drawn(evidence, SUITE))) == says
 
 
 @pytest.mark.slow
@@ -181,7 +181,7 @@ def test_rows_left_out_are_not_missing(tmp_path: Path, monkeypatch: pytest.Monke
     evidence = run_plan(tmp_path, drawn_rows=count_drawn_rows(), tick=lambda ran, failed: ticks.append(ran))
     assert evidence.footer["drawn"] == {"called": 41, "failed": 0, "not_called": 40}
     assert ticks[-1] == len(PLAN.rows) + count_drawn_rows()
-    assert "41 drawn rows, none failed: every three of 17 factors met" in str(describe_drawn(evidence, SUITE.spec))
+    assert "41 drawn rows, none failed: every three of 17 factors met" in str(describe_drawn(evidence, SUITE))
     assert not [result.row for result in read_and_judge(tmp_path / RESULTS, PLAN).results if result.is_failure]
 
 

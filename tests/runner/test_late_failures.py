@@ -26,7 +26,7 @@ def fail(*_: Any, **__: Any) -> NoReturn:
 
 @pytest.fixture(autouse=True)
 def few_calls(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("conformance.cli.request.count_drawn_rows", lambda: 60)
+    monkeypatch.setattr("conformance.cli.request.count_drawn_rows", lambda *_: 60)
 
 
 def verify(command: Command) -> int:

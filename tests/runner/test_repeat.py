@@ -82,7 +82,7 @@ def test_drawn_rows_that_are_waived_are_no_difference(command: Command, tmp_path
 @pytest.mark.slow
 def test_evidence_cannot_leave_out_drawn_rows(drawn: tuple[Plan, Evidence], monkeypatch: pytest.MonkeyPatch) -> None:
     plan, evidence = drawn
-    monkeypatch.setattr("conformance.draw.rows.count_drawn_rows", lambda: 60)
+    monkeypatch.setattr("conformance.draw.rows.count_drawn_rows", lambda *_: 60)
     footer = {**evidence.footer, "drawn": {"called": 20, "failed": 0, "not_called": 40}}
     results = tuple(each for each in evidence.results if not parse_drawn_id(each.row))
     with pytest.raises(InvalidEvidence, match="says that all drawn rows were called, and drawn-0-"):

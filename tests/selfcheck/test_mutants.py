@@ -217,7 +217,7 @@ def test_an_endless_loop_is_ended() -> None:
 def test_the_command_shows_what_it_planted_and_what_noticed_it(
     tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("conformance.selfcheck.mutants.count_drawn_rows", lambda: 1)
+    monkeypatch.setattr("conformance.selfcheck.mutants.count_drawn_rows", lambda *_: 1)
     said = cli("check", "--mutants", "zero-flag-ignored", "--suite", builders.write_suite(tmp_path)).expect(0).out
     assert "zero-flag-ignored" in said
     assert "the suite notices 1 planted backend, 0 deleted rules and 0 mutants of the reference" in said

@@ -163,7 +163,7 @@ def test_all_runs_are_read_before_one_is_written(command: Command) -> None:
 
 @pytest.mark.slow
 def test_other_evidence_beside_a_certificate_is_refused(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("conformance.cli.request.count_drawn_rows", lambda: 1)
+    monkeypatch.setattr("conformance.cli.request.count_drawn_rows", lambda *_: 1)
     command("certify", "--suite", command.folder, RIGHT, "--out", command.out).expect(0)
     other = command.out / "other.jsonl"
     other.write_bytes((command.out / "results.jsonl").read_bytes())

@@ -18,7 +18,7 @@ from conformance.adapter import REFERENCE, digest_of_adapter, name_and_device, r
 from conformance.certificate.check import Trust, check_certificate
 from conformance.evidence.results import FORMAT, pack
 from conformance.load.cases import load_suite
-from conformance.model import Malformed
+from conformance.model import EarlierSuite, Malformed
 from conformance.site import publish as published
 from tests.builders import Cli, build_site, plan_as_bundled
 from tools.lab.certificates import make_keys, sign_again
@@ -319,7 +319,7 @@ def test_backends_are_certified_run_again_published_and_listed(lab: Path, monkey
 def test_what_a_later_suite_concludes_is_signed_again(tmp_path: Path) -> None:
     reports, plan = build_site(tmp_path), plan_as_bundled(tmp_path)
     later = replace(
-        plan, suite=replace(plan.suite, digest="b" * 64, digests_with_same_rows=frozenset((plan.suite.digest,)))
+        plan, suite=replace(plan.suite, digest="b" * 64, earlier={plan.suite.digest: EarlierSuite()})
     )
     make_keys(tmp_path, reports)
     assert list(sign_again(tmp_path, reports, plan)) == [("right-1", "unchanged")]

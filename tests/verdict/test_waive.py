@@ -171,7 +171,7 @@ def test_a_waiver_that_is_over_or_not_needed_is_told(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     """Rules may break in drawn rows too, so that those are called; they are ten here."""
-    monkeypatch.setattr("conformance.draw.rows.count_drawn_rows", lambda: 10)
+    monkeypatch.setattr("conformance.draw.rows.count_drawn_rows", lambda *_: 10)
     backend, entries, code, words = TOLD[what]
     path = waivers(tmp_path, *entries)
     drawn = 10 if backend == "reference" else 0

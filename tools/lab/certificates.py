@@ -12,6 +12,7 @@ from conformance.certificate.statement import (
     EXTENSION,
     STATEMENT,
     STATEMENT_FORM,
+    choose_suite,
     read_record,
     statement_of,
     write_record,
@@ -69,7 +70,9 @@ def sign_again(clone: Path, reports: Path, plan: Plan) -> Iterator[tuple[str, st
         old = read_record(folder / STATEMENT, STATEMENT_FORM)
         evidence = read_and_judge(results, plan)
         conclusion = conclude_evidence(plan, evidence)
-        record = statement_of(evidence, plan.suite.digest, evidence.sha256, conclusion, 365, old.own["challenge"])
+        record = statement_of(
+            evidence, plan, choose_suite(plan.suite, evidence), evidence.sha256, conclusion, 365, old.own["challenge"]
+        )
         record["predicate"][EXTENSION]["validUntil"] = old.own["validUntil"]
         if record == old.record:
             yield folder.name, "unchanged"

@@ -12,7 +12,7 @@ from conformance.adapter import digest_of_adapter, name_and_device
 from conformance.evidence.folder import find_published_results, name_of_folder
 from conformance.evidence.journal import JournalReader
 from conformance.evidence.results import FORMS, InvalidEvidence, OtherFormat, read_content
-from conformance.model import Suite
+from conformance.model import EarlierSuite, Suite
 from conformance.site.publish import list_published_folders
 
 from .read import Environment, LabFile
@@ -72,8 +72,9 @@ def _stale(path: Path, backend: str, suite: Suite, days: int) -> Iterator[str]:
     except (InvalidEvidence, ValueError) as refused:
         yield str(refused)
         return
-    if not suite.has_rows_of(header["suite"]["digest"]):
-        yield "another suite"
+    earlier = suite.find_earlier(header["suite"]["digest"])
+    if earlier != EarlierSuite():
+        yield "another suite" if earlier is None else "an earlier suite, with fewer rows"
     if digest_of_adapter(backend) not in (None, header["backend"].get("digest")):  # None: a program that is not built
         yield "another adapter"
     if age > timedelta(days=days):
