@@ -46,6 +46,7 @@ def check_steps(row: Row) -> tuple[RowStep, ...]:
         for node in step.graph.nodes:
             _check_node(node)
         _check(step.shape_step == 1, "shape-strides")
+        _check(not step.shape_offset, "the place of shape in its memory")
     return row.steps
 
 

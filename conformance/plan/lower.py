@@ -98,7 +98,7 @@ def _lower_step(row: Row, number: int, programs: Mapping[object, _Common]) -> Ro
     graph = _make_graph(row, step, common)
     return RowStep(
         graph, src_spec, shapes, step.in_place, row.meanings(number), case.large, case.shape_step,
-        case.one_shape_memory, step.new_program,
+        case.shape_offset, case.one_shape_memory, step.new_program,
     )  # fmt: skip
 
 

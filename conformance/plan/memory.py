@@ -255,12 +255,17 @@ def lay_out(src_spec: TensorSpec) -> GuardedBuffer:
     return GuardedBuffer(Tensor(src_spec.type, src_spec.dims, strides, memory, offset), bytes(memory), elements)
 
 
-def lay_out_shape(type_: str, dims: tuple[int, ...], values: tuple[int, ...], step: int = 1) -> GuardedBuffer:
-    """Lay out a shape operand in guarded memory, its entries `step` places apart; if below 0, in reverse."""
+def lay_out_shape(
+    type_: str, dims: tuple[int, ...], values: tuple[int, ...], step: int = 1, later: int = 0
+) -> GuardedBuffer:
+    """Lay out a shape operand in guarded memory, its entries `step` places apart; if below 0, in reverse.
+
+    `later`: the places between the guard and the first byte of the shape.
+    """
     row = np.array(values, dtype=dtype_of(type_))
     width, apart, count = row.itemsize, abs(step), row.size
-    memory = bytearray([GUARD_BYTE]) * (2 * GUARD_BYTES + width * (apart * max(count - 1, 0) + min(count, 1)))
+    memory = bytearray([GUARD_BYTE]) * (2 * GUARD_BYTES + width * (later + apart * max(count - 1, 0) + min(count, 1)))
     strides = tuple(stride * step for stride in strides_of(dims, "dense", width))
-    offset = GUARD_BYTES + (width * apart * max(count - 1, 0) if step < 0 else 0)
+    offset = GUARD_BYTES + width * (later + (apart * max(count - 1, 0) if step < 0 else 0))
     np.ndarray(count, row.dtype, memory, offset, width * step)[...] = row.ravel()
     return GuardedBuffer(Tensor(type_, dims, strides, memory, offset), bytes(memory), row.tobytes())

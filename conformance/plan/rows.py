@@ -240,7 +240,7 @@ def is_expressible(case: Case, operation: Operation, shape_passed_as: ShapePasse
         return False
     if not static and ("shape" in case.attributes or shape_type not in WIDTH):
         return False
-    if (case.shape_step != 1 or case.one_shape_memory) and shape_passed_as != "runtime":
+    if (case.shape_step != 1 or case.shape_offset or case.one_shape_memory) and shape_passed_as != "runtime":
         return False
     if case.mixed_shape_types and choose_other_shape_type(operation, shape_type) == shape_type:
         return False

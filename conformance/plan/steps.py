@@ -61,6 +61,8 @@ class RowStep:
     large: bool
     shape_step: int = 1
     """The distance in memory between two entries of a shape, in entries."""
+    shape_offset: int = 0
+    """How far a shape lies from where shapes begin, in entries."""
     one_shape_memory: bool = False
     """Whether the shapes lie where those of the step before lay."""
     new_program: bool = False
@@ -93,5 +95,5 @@ class RowStep:
     @cached_property
     def arriving(self) -> tuple[GuardedBuffer, ...]:
         """The shapes that arrive with run, in memory."""
-        buffers = tuple(_shape_buffer(*shape, self.shape_step) for shape in self.shapes)
+        buffers = tuple(_shape_buffer(*shape, self.shape_step, self.shape_offset) for shape in self.shapes)
         return tuple(map(_put_in_one_memory, count(), buffers)) if self.one_shape_memory else buffers

@@ -230,8 +230,8 @@ def _list_dims_of_sources(row: Row) -> tuple[tuple[int, ...], ...]:
 
 def _call(step: RowStep) -> object:
     return (
-        step.graph, step.src_spec._replace(start=0), step.shapes, step.shape_step, step.one_shape_memory,
-        step.may_overwrite, step.new_program,
+        step.graph, step.src_spec._replace(start=0), step.shapes, step.shape_step, step.shape_offset,
+        step.one_shape_memory, step.may_overwrite, step.new_program,
     )  # fmt: skip
 
 

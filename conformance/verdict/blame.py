@@ -58,7 +58,7 @@ _SHARED_BY_MISTAKES = (
 """Diagnoses that two mistakes may well have."""
 _UNKNOWN = frozenset(("known", "unknown_rank"))
 """Keys of a graph that leaves lengths of src open."""
-_AROUND = frozenset(("layout", "dst_strides", "chain", "shape_step", "concurrent"))
+_AROUND = frozenset(("layout", "dst_strides", "chain", "shape_step", "shape_offset", "concurrent"))
 """Keys of what is around a call: documents speak of a call without them."""
 _KEYS = re.compile(r"(?:^ +|\{|, )([a-z_]+):(?: |$)", re.MULTILINE)
 """The keys of a case as YAML."""
@@ -236,7 +236,7 @@ class Blamer:
         around, of_alike = self._find_needed_around(failing), [each for each, *_ in self._find_alike(failing)]
         if not is_of_form:  # layouts and earlier nodes decide which elements are due
             needed += [_LAYOUT] * (not around.isdisjoint(("layout", "dst_strides")))
-        needed += [_LAYOUT] * ("shape_step" in around and diagnosis != "wrong type")
+        needed += [_LAYOUT] * (not around.isdisjoint(("shape_step", "shape_offset")) and diagnosis != "wrong type")
         if "chain" in around and not (is_of_form and any("chain" not in each for each in of_alike)):
             needed.insert(0 if failing.step.layout in self._right_layouts else len(needed), _NODES)
         premises = self._find_premises(needed, failing.document)

@@ -103,7 +103,8 @@ def facts_of(row: Row) -> Any:
     due = dict(row.case.steps[0].expect)
     expected = {document: due.get(document, due.get("*")) for document in row.documents}
     case = (row.case.id, row.case.rule, row.case.heading, row.operation, row.type, row.shape_type, row.shape_passed_as)
-    call = (step.graph, step.src_spec, step.shapes, step.may_overwrite, step.large, step.shape_step, step.meanings)
+    lies = step.shape_step, step.shape_offset
+    call = (step.graph, step.src_spec, step.shapes, step.may_overwrite, step.large, lies, step.meanings)
     return *case, row.facets, *call, {name: each and (each.kind, each.dims) for name, each in expected.items()}
 
 

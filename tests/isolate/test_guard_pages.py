@@ -57,3 +57,15 @@ def test_alignment_at_a_page_is_as_elsewhere(obedient: Obedient, layout: Layout)
         tensor = lay_out(TensorSpec("f32", (count,), layout, "00000000")).tensor
         answer = remote.compile(reshape((count,), (count,))).run(tensor, (), False)
         assert answer.array()[0] == tensor.offset % 16
+
+
+@pytest.mark.parametrize(("type_", "later"), [("s64", 0), ("s64", 1), ("s32", 1), ("s32", 3)])
+def test_a_shape_that_begins_later_does_so_in_the_worker(obedient: Obedient, type_: str, later: int) -> None:
+    remote = obedient("go = lambda *_: src.array() * 0 + shapes[0].array().ctypes.data % 16")
+    src = lay_out(TensorSpec("f32", (1,), "dense", "00000000")).tensor
+    for rank in range(1, 6):
+        node = Node("DynamicReshape-1", Operand(type_, (rank,), None), Operand("bool", (), (False,)))
+        program = remote.compile(Graph(Declared("f32", (1,)), (node,)))
+        shape = lay_out_shape(type_, (rank,), (1,) * rank, 1, later).tensor
+        places = [program.run(src, (shape,), False).array()[0] for _ in range(2)]  # the first is beside a page
+        assert places == [shape.offset % 16] * 2

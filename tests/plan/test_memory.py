@@ -150,14 +150,15 @@ def test_a_shape_operand_lies_between_guards(type_: str, dims: tuple[int, ...], 
     assert buffer.touched
 
 
-@pytest.mark.parametrize("step", [-2, -1, 2, 3])
+@pytest.mark.parametrize(("step", "later"), [(-2, 0), (-1, 1), (2, 0), (3, 0), (1, 1), (1, 3)])
 @pytest.mark.parametrize("values", [(4, 0, -1), (7,), ()])
-def test_a_shape_with_entries_apart_or_in_reverse(values: tuple[int, ...], step: int) -> None:
-    buffer = lay_out_shape("s32", (len(values),), values, step)
+def test_a_shape_with_entries_apart_or_in_reverse_or_later(values: tuple[int, ...], step: int, later: int) -> None:
+    buffer = lay_out_shape("s32", (len(values),), values, step, later)
     assert buffer.tensor.array().tolist() == list(values)
+    assert step < 0 or buffer.tensor.offset == GUARD_BYTES + 4 * later
     assert buffer.tensor.strides == (4 * step,)
     assert set(buffer.before[:GUARD_BYTES]) == set(buffer.before[-GUARD_BYTES:]) == {0xA5}
-    assert len(buffer.before) == 2 * GUARD_BYTES + 4 * (bool(values) + abs(step) * max(len(values) - 1, 0))
+    assert len(buffer.before) == 2 * GUARD_BYTES + 4 * (later + bool(values) + abs(step) * max(len(values) - 1, 0))
 
 
 # ── in a run ──────────────────────────────────────────────────────────────────────────────────────
