@@ -7,6 +7,7 @@ from conformance.model.types import WIDTH
 
 from .base import Answer, Dims, PlantedCall, ProgramRun, change_dims, execute_run, overlook, read_graph, resolve_dims
 from .inference import infer_only_first
+from .numbers import cut_to_s32
 
 
 def is_last(call: PlantedCall) -> bool:
@@ -42,6 +43,8 @@ def _(call: PlantedCall, dst: Dims) -> Dims:
 change_dims.plant("ones-in-a-chain-become-one", "nodes-compose", "J",
                   "Answers one dimension if a node after the first has only ones.",
                   lambda call, dst: (1,) if call.position and len(dst) > 2 and set(dst) == {1} else dst)  # fmt: skip
+change_dims.plant("later-lengths-in-32-bits", "nodes-compose", "D", "Cuts lengths of later nodes to 32 bits.",
+                  lambda call, dst: tuple(map(cut_to_s32, dst)) if call.position else dst)  # fmt: skip
 overlook("later-volumes-are-not-checked", "nodes-compose", "E", "Accepts any volume after the fourth node.",
          lambda call: call.position > 3 and min(call.shape, default=0) > 0, overlooked=("same-volume",),
          answer=lambda call: call.src)  # fmt: skip

@@ -24,6 +24,11 @@ from .base import (
     read_node,
 )
 
+
+def to_doubles(dims: tuple[int | None, ...] | None) -> tuple[int | None, ...] | None:
+    return dims and tuple(length and int(float(length)) for length in dims)
+
+
 accept_declared.plant("declaration-not-read", "declared-output", "P", "Ignores the declared dims.", always)
 accept_declared.plant("declared-in-full-or-rejected", "declared-output", "P", "Rejects an unknown length.",
                       lambda said, dims: said.dims is None or said.dims == dims)  # fmt: skip
@@ -34,6 +39,10 @@ accept_declared.plant("eight-declared-lengths-are-compared", "declared-output", 
                       lambda said, dims: said.dims is None or (
                           len(said.dims) == len(dims) and can_be_true(said._replace(dims=said.dims[:8]), dims[:8])
                       ))  # fmt: skip
+accept_declared.plant("declared-lengths-compared-as-doubles", "declared-output", "PD",
+                      "Compares declared lengths as doubles.",
+                      lambda said, dims: can_be_true(said._replace(dims=to_doubles(said.dims)), to_doubles(dims) or ())
+                      )  # fmt: skip
 read_graph.plant("nodes-before-the-last-are-believed", "operands-as-listed", "P",
                  "Does not count the inputs and outputs of nodes before the last.",
                  lambda graph: graph._replace(nodes=(
@@ -63,6 +72,22 @@ change_dims.plant("declaration-believed", "declared-output", "P",
 overlook("declared-settles-zero-beside-infer", "zero-meets-infer", "P",
          "Accepts -1 beside a literal 0 if dims of an empty dst are declared.",
          lambda call: 0 in (known_dims(call) or ()), answer=lambda call: known_dims(call) or ())  # fmt: skip
+
+
+def is_rank_unknown(call: PlantedCall) -> bool:
+    return call.node.result is not None and call.node.result.dims is None
+
+
+overlook("two-infers-into-an-unknown-rank", "one-infer", "PM", "Accepts several -1 if the rank of dst is not declared.",
+         is_rank_unknown)  # fmt: skip
+overlook("negatives-into-an-unknown-rank", "lower-bound", "PL",
+         "Accepts lengths below -1 in a graph of one node if the rank of dst is not declared.",
+         lambda call: is_rank_unknown(call) and not call.program.chained)  # fmt: skip
+overlook("a-literal-zero-into-an-unknown-rank", "zero-empties", "PE",
+         "Empties dst for a literal 0 if its rank is not declared.", is_rank_unknown)  # fmt: skip
+overlook("copies-into-an-unknown-rank-are-not-counted", "same-volume", "PE",
+         "Does not compare volumes if shape copies and infers nothing, and the rank of dst is not declared.",
+         lambda call: is_rank_unknown(call) and call.zero and 0 in call.shape and -1 not in call.shape)  # fmt: skip
 
 
 @read_node("declared-type-ignored", breaks="declared-type-is-that-of-src", classes="P")

@@ -70,6 +70,23 @@ def _(run: ProgramRun) -> Answer:
     return run._replace(shapes=tuple(shapes)).answer()
 
 
+@execute_run("shapes-begin-at-multiples-of-64-bytes", breaks="layout-is-no-content", classes="F")
+def _(run: ProgramRun) -> Answer:
+    """Rounds down the offset of a shape that arrives, if its entries lie side by side."""
+    shapes = [round_offset(shape) if shape.strides == dense_strides(shape) else shape for shape in run.shapes]
+    return run._replace(shapes=tuple(shapes)).answer()
+
+
+@execute_run("an-upper-half-of-minus-one-infers", breaks="lower-bound", classes="LF")
+def _(run: ProgramRun) -> Answer:
+    """Reads every negative of 64 bits as -1 if the entries of the only shape do not lie side by side."""
+    shapes = tuple(
+        dense(shape.type, shape.dims, bytearray(shape.array().clip(-1).tobytes()))
+        if shape.type == "s64" and shape.strides != dense_strides(shape) else shape for shape in run.shapes
+    )  # fmt: skip
+    return (run if run.program.chained else run._replace(shapes=shapes)).answer()
+
+
 def dense_strides(src: Tensor) -> Dims:
     return dense(src.type, src.dims, bytearray()).strides
 

@@ -13,6 +13,10 @@ from .inference import change_inference
 from .volume import has_strides
 
 
+def cut_to_s32(length: int) -> int:
+    return (length + (1 << 31)) % (1 << 32) - (1 << 31)
+
+
 def src_type(call: PlantedCall) -> str:
     return call.program.graph.src.type
 
@@ -53,8 +57,17 @@ overlook("src-counted-in-16-bits", "same-volume", "DE", "Counts the elements of 
          lambda call: 0 < math.prod(call.fill()) == call.volume % (1 << 16))  # fmt: skip
 change_dims.plant("lengths-in-16-bits", "literal-lengths", "D", "Cuts the lengths of dst to 16 bits.",
                   lambda _, dst: tuple(length % (1 << 16) for length in dst))  # fmt: skip
-resolve_dims.plant("lengths-in-32-bits", "same-volume", "D", "Cuts the entries of shape to 32 bits.", lambda call:
-                   call.resolve(shape=tuple((d + (1 << 31)) % (1 << 32) - (1 << 31) for d in call.shape)))  # fmt: skip
+resolve_dims.plant("lengths-in-32-bits", "same-volume", "D", "Cuts the entries of shape to 32 bits.",
+                   lambda call: call.resolve(shape=tuple(map(cut_to_s32, call.shape))))  # fmt: skip
+
+
+def to_double(length: int) -> int:
+    """The length as a double that becomes s64 again, which never passes the greatest s64."""
+    return min(int(float(length)), (1 << 63) - 1)
+
+
+change_dims.plant("lengths-kept-as-doubles", "huge-on-empty", "D", "Keeps lengths of dst as doubles.",
+                  lambda _, dst: tuple(map(to_double, dst)))  # fmt: skip
 
 
 def infer_from_logarithms(call: PlantedCall, length: int) -> int:

@@ -203,6 +203,32 @@ def _(run: ProgramRun) -> Answer:
         raise
 
 
+def give_up(name: str, rejections: int, fault: str, when: Callable[[ProgramRun], bool]) -> None:
+    """Plant a backend that rejects every call of a program that rejected a number of calls and answered none."""
+
+    def execute(run: ProgramRun) -> Answer:
+        program = run.program
+        program.memory = program.memory or 0
+        if program.memory >= rejections and when(run):
+            raise Rejected("run", "the program is in an error state")
+        try:
+            answer = run.answer()
+        except Rejected:
+            program.memory += 1
+            raise
+        program.memory = -math.inf
+        return answer
+
+    plant(name, "each-call-alone", "I", fault, execute=execute)
+
+
+give_up("gives-up-after-two-rejections", 2,
+        "Rejects every call of a program after two rejections and no answer, if shape is constant.",
+        lambda run: not run.shapes)  # fmt: skip
+give_up("gives-up-after-five-rejections", 5,
+        "Rejects every call of a program after five rejections and no answer.", always)  # fmt: skip
+
+
 @execute_run("rejects-only-once", breaks="each-call-alone", classes="IE")
 def _(run: ProgramRun) -> Answer:
     """Answers src if it rejects a second call with the same src dims."""
