@@ -48,6 +48,8 @@ def choose_vectors(rows: Sequence[Row]) -> ExportChoice:
         why = "several calls" if len(row.case.steps) > 1 else next(reasons, None)
         if row.case.known != "all" or row.case.unknown_rank:  # also where shape arrives with run
             why = COMMON["unknown-src"]
+        if row.case.shape_offset:
+            why = "another place of shape in its memory"
         if why is None:
             groups.setdefault((row.case.id, row.type, row.shape_type), []).append(row)
         else:
