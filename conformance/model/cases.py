@@ -137,7 +137,7 @@ class Case:
     """Whether a shape of rank 2 or more has its entries along the first dimension, not along the last."""
     shape_step: int = field(default=1, metadata=_say("entries of shape {} places apart in memory", "shape-strides"))
     """Set if shape arrives with run and its entries do not lie side by side; -1: in reverse."""
-    shape_offset: int = field(default=0, metadata=_say("shape begins {} entries later in its memory"))
+    shape_offset: int = field(default=0, metadata=_say("entries of shape in memory from place {} on"))
     """Set if a shape that arrives with run begins so many entries past a multiple of 64 bytes in its memory."""
     mixed_shape_types: bool = field(default=False, metadata=_say("every second shape of another type"))
     """Whether the shape of every second node, from the second, is of the other type that the operation takes."""

@@ -123,6 +123,8 @@ class Needs:
             offered += self._offers_for(facet)
         if row.case.dst_type:  # who declares the type of dst declares a dst, if only of unknown rank
             offered += self._offers_for("declared")
+        if row.case.shape_offset:  # every backend has to take it; the rule is that of strides of shape
+            offered += self._offers_for("shape-strides")
         if has_unknown_src(row.case, row.shape_passed_as):  # it is no facet if shape comes at run time, too
             offered += self._offers_for("unknown-src")
         needs += [need for _, need in sorted(offered, key=itemgetter(0))]  # in the order of the rules

@@ -226,6 +226,10 @@ WRONG_ELEMENTS: Mapping[str, type[OneFault]] = {
         lambda row, run: row + 1,
         lambda run: any(node.result and node.result.strides for node in run.program.graph.nodes),
     ),
+    "adds 1 if shape begins later": move(
+        lambda row, run: row + 1,
+        lambda run: any(shape.offset % 64 and not is_strided(shape) for shape in run.shapes),
+    ),
 }
 
 

@@ -116,6 +116,10 @@ EXPECTED: Mapping[str, Expected] = {
         ("rejects declared dims", "rejects a declared dst of unknown rank"), everywhere(RULING, "declared-output")
     ),
     **dict.fromkeys(("rejects declared strides", "rejects strided src", "does not support strided src"), LAYOUT),
+    **dict.fromkeys(
+        ("shapes-begin-at-multiples-of-64-bytes", "adds 1 if shape begins later"),
+        only((DYNAMIC, OLDEST), RULING, "layout-is-no-content"),
+    ),
     "rejects dst in place": everywhere(RULING, "src-is-kept"),
     # To say "unsupported" of an illegal call is no rejection.
     "does not support chains": everywhere(RULING, "nodes-compose", "reject-illegal-calls"),

@@ -56,7 +56,7 @@ OTHERWISE: Mapping[str, tuple[str, ...]] = {
     "illegal-calls-have-no-answer": ("accepts-everything",),
     "declared-outputs-are-unsaid": ("declaration-believed", "declaration-not-read"),
     "strides-of-dst-are-unsaid": ("rejects declared strides",),
-    "shape-tensor-in-memory-is-unsaid": ("entries-of-shape-side-by-side",),
+    "shape-tensor-in-memory-is-unsaid": ("entries-of-shape-side-by-side", "shapes-begin-at-multiples-of-64-bytes"),
 }  # fmt: skip
 """Backends that follow another reading of a finding."""
 OF_TYPES = ("quiets-nan", "bf16-answered-as-f32", "casts-to-the-declared-type", "rejects bf16")
