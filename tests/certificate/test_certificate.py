@@ -91,7 +91,7 @@ def test_no_certificate_names_a_suite_with_more_rows_than_were_run(lab: Lab) -> 
         own["digest"]["sha256"] = "c" * 64
 
     lab.change(name_the_later)
-    with pytest.raises(InvalidEvidence, match="predicate.configuration.* does not follow"):
+    with pytest.raises(InvalidEvidence, match=r"predicate\.configuration.* does not follow"):
         check_certificate(lab.folder, later, lab.trust())
 
 

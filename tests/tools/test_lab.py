@@ -318,9 +318,7 @@ def test_backends_are_certified_run_again_published_and_listed(lab: Path, monkey
 @pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs ssh-keygen, of OpenSSH")
 def test_what_a_later_suite_concludes_is_signed_again(tmp_path: Path) -> None:
     reports, plan = build_site(tmp_path), plan_as_bundled(tmp_path)
-    later = replace(
-        plan, suite=replace(plan.suite, digest="b" * 64, earlier={plan.suite.digest: EarlierSuite()})
-    )
+    later = replace(plan, suite=replace(plan.suite, digest="b" * 64, earlier={plan.suite.digest: EarlierSuite()}))
     make_keys(tmp_path, reports)
     assert list(sign_again(tmp_path, reports, plan)) == [("right-1", "unchanged")]
     assert list(sign_again(tmp_path, reports, later)) == [("right-1", "signed again")]
