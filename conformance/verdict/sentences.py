@@ -127,7 +127,9 @@ def describe_rejections(results: Iterable[Result], failing: Container[str], expl
     said: Counter[str] = Counter()
     others = 0
     for result in results:
-        if result.row in failing and result.row not in explained and result.outcome.only_rejects:
+        is_unexplained = result.row in failing and result.row not in explained
+        is_answered = any(outcome.kind == "tensor" for outcome in result.outcomes)
+        if is_unexplained and result.outcome.only_rejects and not is_answered:
             said[result.outcome.message or "no message"] += 1
         else:
             others += result.row in failing or (result.outcome.kind == "tensor" and PASS in result.verdicts.values())

@@ -494,3 +494,10 @@ def test_a_rejection_that_changes_src_is_no_rejected_legal_call() -> None:
     for faults, said in (((), "every legal call is rejected, with: no"), (("src changed",), "")):
         results = [failed(row, REJECTED._replace(side_effects=faults), REJECTS)] * 10
         assert describe_rejections(results, {row.id}, ()) == said
+
+
+def test_a_row_with_an_answer_is_not_rejected_altogether() -> None:
+    row = row_of("lengths-whose-digits-run-together[DynamicReshape-1-f32-s32]")
+    result = failed(row, REJECTED, REJECTS)._replace(step=1)
+    results = [result._replace(outcomes=(Outcome("tensor"), *result.outcomes[1:]))] * 10
+    assert not describe_rejections(results, {row.id}, ())
