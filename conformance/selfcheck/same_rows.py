@@ -6,14 +6,14 @@ So a sentence, a reading or a finding can be corrected, and cases and combinatio
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
+from dataclasses import fields
 from itertools import chain
 from pathlib import Path
 
 from ..draw.combinations import count_combinations
 from ..draw.rows import Drawn, RowDrawer, count_drawn_rows
 from ..load.cases import SUITES_LOCK, LockedRows, read_lock, read_locked_rows
-from ..model import Case, Claims, EarlierSuite, Place
+from ..model import Case, Claims, EarlierSuite, Step
 from ..plan.rows import SEED, Plan, parse_drawn_id
 from ..system.files import replace_text
 
@@ -45,9 +45,16 @@ def digest_rows(plan: Plan) -> str:
     return total.hexdigest()
 
 
-def _describe_calls(case: Case) -> str:
-    steps = tuple(replace(step, expect={}) for step in case.steps)
-    return repr(replace(case, file="", rule="", title=None, links=(), place=Place("", 0), steps=steps))
+_ONLY_WORDS = frozenset({"file", "rule", "title", "links", "place", "expect"})
+
+
+def _describe_calls(part: Case | Step) -> str:
+    """Name the fields that are given, so that a new one leaves the digests of cases without it as they are."""
+    given = {each.name: getattr(part, each.name) for each in fields(part) if each.name not in _ONLY_WORDS}
+    given = {name: value for name, value in given.items() if value != getattr(type(part), name, None)}
+    if isinstance(part, Case):
+        given["steps"] = [*map(_describe_calls, part.steps)]
+    return repr(given)
 
 
 def lock_suite(plan: Plan, cases_path: Path) -> None:
