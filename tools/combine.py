@@ -3,8 +3,9 @@
     python -m tools.combine
 
 Draws calls of every kind, then adds row after row, each the best of some tries: the one with most meetings that no row
-has yet. Lines that are there stay, so that a row keeps its number and evidence of earlier suites counts; delete the file
-to begin again, as is due after a change of the values in spec/factors.yaml. It takes some minutes and comes out the same on every machine.
+has yet. Lines that are there stay, so that a row keeps its number, and evidence of earlier suites counts. Delete the
+file to begin again, as is due after a change of the values in spec/factors.yaml. It takes some minutes and comes out
+the same on every machine.
 """
 
 from __future__ import annotations

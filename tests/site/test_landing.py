@@ -10,7 +10,7 @@ import pytest
 
 from conformance.evidence.results import read
 from conformance.load.cases import load_suite
-from conformance.model import Array, Identity, KnownFault
+from conformance.model import Array, EarlierSuite, Identity, KnownFault
 from conformance.model.verdicts import SEVERITIES, Severity
 from conformance.plan.rows import Plan, plan_of
 from conformance.report import report_page
@@ -54,6 +54,18 @@ def test_what_conforms_comes_first_and_versions_together(runs: list[JudgedRun]) 
     assert answer_question(libraries) == [
         "1 of 2 libraries conforms to StaticReshape, oneAPI Specification, with the library's own special_zero: right"
     ]
+
+
+def test_a_result_of_an_earlier_suite_says_so(runs: list[JudgedRun], plan: Plan) -> None:
+    """It lacks the tests of cases that came since, and another result of the same library may have them."""
+    earlier = {plan.suite.digest: EarlierSuite(frozenset({"a-case-of-today"}))}
+    later = replace(plan, suite=replace(plan.suite, digest="e" * 64, earlier=earlier))
+    old, new = (replace(run, plan=later) for run in runs[2:])
+    header = {**new.evidence.header, "suite": {**new.evidence.header["suite"], "digest": "e" * 64}}
+    both = [old, replace(new, evidence=replace(new.evidence, header=header))]
+    (library,) = collect_libraries(both, name_runs(both), (), {})
+    assert [line.is_earlier for line in library.lines] == [True, False]
+    assert "of an earlier suite" in render(both)
 
 
 class Copies(Right):
