@@ -68,8 +68,11 @@ class Design(NamedTuple):
         """
         for name in group:
             condition = factors.is_of_call.get(name, {})
-            if condition and not condition.keys() & {*group}:
-                yield name, [(f, value) for f, values in condition.items() if f in self.factors for value in values]
+            any_of = [
+                (other, value) for other, values in condition.items() if other in self.factors for value in values
+            ]
+            if any_of and not condition.keys() & {*group}:
+                yield name, any_of
 
 
 class Factors:
@@ -304,9 +307,12 @@ def _pack_bits(flags: Iterable[bool]) -> int:
 
 
 class CombinationCodes:
-    """Numbers for every two or three values of the factors of a design, and a last one for those that do not meet."""
+    """Numbers for every two or three values of the factors of a design, and a last one for those that do not meet.
 
-    def __init__(self, factors: Factors, design: Design) -> None:
+    `at_any_node`: they meet also where a factor is not of the call.
+    """
+
+    def __init__(self, factors: Factors, design: Design, at_any_node: bool = False) -> None:
         self._places = {name: {v: at for at, v in enumerate(factors.values[name])} for name in design.factors}
         sizes = np.array([*map(len, self._places.values()), 1])  # a group of two has a third factor with one value
         names, end = list(design.factors), len(design.factors)
@@ -317,7 +323,7 @@ class CombinationCodes:
         self.starts, self.count = np.concatenate([[0], ends[:-1]]), int(ends[-1]) + 1
         self._conditions: dict[str, tuple[list[tuple[int, int]], Any]] = {}
         """For factors that may be of another node: values, by their places, of which one makes it that of the call."""
-        for number, group in enumerate(design.groups):
+        for number, group in enumerate(() if at_any_node else design.groups):
             for name, any_of in design.conditions_of(group, factors):
                 places = [(names.index(factor), self._places[factor][value]) for factor, value in any_of]
                 flags = self._conditions.setdefault(name, (places, np.zeros(len(self.groups), bool)))[1]

@@ -31,6 +31,8 @@ FIRST_SEQUENCE, SEQUENCE_EVERY = 24, 240
 """The number of the first long sequence, and the distance to the next."""
 LONG_CALLS = {FIRST_SEQUENCE: 200, FIRST_SEQUENCE + SEQUENCE_EVERY: 999}
 """The calls of a long sequence, by its number; the longest, as long as a case can be, avoids `runtime` if it can."""
+_MET_AT_ANY_NODE = 6904
+"""Combinations of the last suite in which factors met at any node, so that its runs left out other rows."""
 _FACTOR_OF_FACET = {
     "layout": "layout", "in-place": "in_place", "declared": "declared", "dst-strides": "dst_layout",
     "unknown-src": "known", "runtime-shape": "known",  # the second: of changing rank
@@ -106,7 +108,8 @@ class RowDrawer:
         A combination is left out if all its values meet in rows before it, as happens if the backend does not claim
         those that made it worth a row. If a backend claims hardly any row, some of the others are missing, too.
         """
-        codes = {design.name: CombinationCodes(self._factors, design) for design in self._factors.designs}
+        at_any_node = self._combinations <= _MET_AT_ANY_NODE
+        codes = {each.name: CombinationCodes(self._factors, each, at_any_node) for each in self._factors.designs}
         met = {name: np.zeros(each.count, bool) for name, each in codes.items()}
         for number in drawn.numbers:
             made = self._make(drawn.seed, number)

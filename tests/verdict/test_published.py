@@ -12,6 +12,7 @@ from conformance.evidence.folder import find_published_results, find_results, na
 from conformance.evidence.results import read, read_content
 from conformance.system.exit_codes import CANNOT_START
 from conformance.verdict.conclude import conclude_evidence
+from conformance.verdict.drawn_rows import draw_called_rows
 from tests.builders import REPORTS, bundled_plan
 
 BACKENDS = (
@@ -49,6 +50,14 @@ def test_failures_that_count_for_no_document_have_a_cause() -> None:
     of_f64 = {each.row for each in evidence.results if each.is_failure and "-f64]" in each.row}
     causes = conclude_evidence(bundled_plan(), evidence).causes
     assert {causes[row].fault.id for row in of_f64} == {"openvino-narrows-wide-types"}
+
+
+@pytest.mark.slow
+@only_in_a_clone
+def test_the_drawn_rows_of_a_run_are_known_to_later_suites() -> None:
+    """Also of a library that claims few ranks: it is not asked what shows nothing more, which each suite decides."""
+    evidence = read(next(iter(find_results(next(REPORTS.glob("warp-*"))))))
+    assert len(draw_called_rows(bundled_plan(), evidence)) == evidence.drawn.called
 
 
 @only_in_a_clone
