@@ -62,7 +62,7 @@ class Design(NamedTuple):
         return [*combinations(self.threes, 3), *product(self.threes, self.pairs)]
 
     def conditions_of(self, group: Group, factors: Factors) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-        """Yield the factors of a group that may be of another node, and values of which one makes it that of the call.
+        """Yield the factors of a group that may be of another node; beside one of the values they are of the call.
 
         If the group itself has such a factor, all its values meet.
         """
@@ -89,7 +89,7 @@ class Factors:
         self.is_of_call: dict[str, Mapping[str, list[str]]] = {
             name: each["is_of_call"] for name, each in content["factors"].items() if "is_of_call" in each
         }
-        """Values of which one must be there, so that a factor is of the call and not of another node."""
+        """Beside one of these values a factor is of the call; beside others it is of another node."""
         self.designs = tuple(
             Design(name, tuple(each["threes"]), tuple(each["pairs"])) for name, each in content["designs"].items()
         )
@@ -322,7 +322,7 @@ class CombinationCodes:
         ends = np.cumsum(sizes[i] * self.scale_i)
         self.starts, self.count = np.concatenate([[0], ends[:-1]]), int(ends[-1]) + 1
         self._conditions: dict[str, tuple[list[tuple[int, int]], Any]] = {}
-        """For factors that may be of another node: values, by their places, of which one makes it that of the call."""
+        """For factors that may be of another node: the places of values that make them those of the call; its groups."""
         for number, group in enumerate(() if at_any_node else design.groups):
             for name, any_of in design.conditions_of(group, factors):
                 places = [(names.index(factor), self._places[factor][value]) for factor, value in any_of]

@@ -55,7 +55,7 @@ def _as_of(plan: Plan, earlier: EarlierSuite) -> Plan:
     return plan if earlier == EarlierSuite() else plan.as_of(earlier)
 
 
-def describe_added(plan: Plan, evidence: Evidence) -> str | None:
+def say_what_was_added(plan: Plan, evidence: Evidence) -> str | None:
     """Say what was added to the suite since a run; None if nothing was."""
     earlier = plan.suite.find_earlier(evidence.suite_digest)
     if earlier in (None, EarlierSuite()):

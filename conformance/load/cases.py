@@ -102,7 +102,7 @@ def read_locked_rows(folder: Path) -> list[LockedRows]:
 
 
 def find_earlier_suites(folder: Path, digest: str) -> dict[str, EarlierSuite]:
-    """Find the suites whose rows a suite has, by digest; none if the list does not have the suite itself."""
+    """Find the suites with no other rows than a suite, by digest; none if the list lacks the suite itself."""
     locked, ids = read_locked_rows(folder), read_lock(folder)
     if not locked or digest not in locked[-1].suites:
         return {}

@@ -252,7 +252,7 @@ class Cases(Mapping[str, Case]):
 
 
 class EarlierSuite(NamedTuple):
-    """A suite of which the present one has all rows, with the same answers due, and perhaps more."""
+    """A suite with some or all rows of the present one, and the same answers due."""
 
     lacks: frozenset[str] = frozenset()
     """Ids of the cases that were added since."""

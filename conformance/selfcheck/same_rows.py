@@ -1,4 +1,4 @@
-"""Suites of which a later one has all rows: its rows judge their evidence, and no backend has to run again.
+"""Earlier suites with no other rows than a later one: it judges their evidence, and no backend has to run again.
 
 So a sentence, a reading or a finding can be corrected, and cases and combinations can be added.
 """

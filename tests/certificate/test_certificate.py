@@ -76,7 +76,7 @@ def test_a_later_suite_with_the_same_rows_relies_on_a_certificate(lab: Lab) -> N
 
 
 @pytest.mark.slow
-def test_no_certificate_names_a_suite_with_more_rows_than_were_run(lab: Lab) -> None:
+def test_no_certificate_is_of_a_suite_with_rows_not_run(lab: Lab) -> None:
     plan = lab.plan
     earlier = {plan.suite.digest: EarlierSuite(frozenset({"a-case-of-today"}))}
     later = replace(plan, suite=replace(plan.suite, digest="c" * 64, earlier=earlier))

@@ -1,4 +1,4 @@
-"""Evidence of an earlier suite, of which the present one has all rows, needs no new run."""
+"""Evidence of an earlier suite with no other rows than the present one needs no new run."""
 
 from dataclasses import replace
 from pathlib import Path
