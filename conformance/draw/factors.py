@@ -322,7 +322,7 @@ class CombinationCodes:
         ends = np.cumsum(sizes[i] * self.scale_i)
         self.starts, self.count = np.concatenate([[0], ends[:-1]]), int(ends[-1]) + 1
         self._conditions: dict[str, tuple[list[tuple[int, int]], Any]] = {}
-        """For factors that may be of another node: the places of values that make them those of the call; its groups."""
+        """For factors that may be of another node: values, by places, beside which they are of the call; the groups."""
         for number, group in enumerate(() if at_any_node else design.groups):
             for name, any_of in design.conditions_of(group, factors):
                 places = [(names.index(factor), self._places[factor][value]) for factor, value in any_of]
