@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from conformance.evidence.drawn import plan_of_suite
 from conformance.evidence.folder import PUBLISHED, find_published_results
 from conformance.evidence.results import InvalidEvidence, read, refuse_incomplete
 from conformance.load.schema import read_file
@@ -96,7 +97,7 @@ def _results(folder: Path, plan: Plan) -> dict[str, Result] | str:
     try:
         evidence = read(path)
         rows = {result.row for result in evidence.results}
-        refuse_incomplete(evidence, {row.id for row in plan.rows} | rows, plan.suite, path)
+        refuse_incomplete(evidence, {row.id for row in plan_of_suite(plan, evidence).rows} | rows, plan.suite, path)
     except InvalidEvidence as refused:
         return str(refused)
     return {result.row: result for result in evidence.results}
@@ -114,7 +115,7 @@ def _unshown(rows: Rows, published: Callable[[str], dict[str, Result] | str], pl
         results = published(folder)
         if isinstance(results, str):  # said once for each folder
             continue
-        called = [results[row] for row in chosen if results[row].outcome.was_called]
+        called = [results[row] for row in chosen if row in results and results[row].outcome.was_called]
         wrong = [result for result in called if not _did(result, rows.did)]
         if not called:
             yield f"{folder}: no row of {rows.expression!r} was called"
