@@ -49,8 +49,9 @@ def smaller_cases(case: Case) -> Iterator[Case]:
     steps = case.steps
     for at in range(len(steps) if len(steps) > 1 else 0):
         yield replace(case, steps=_without(steps, at))
-    for key, _ in list_given_keys(case):
-        yield replace(case, **{key.name: key.default})
+    given = {key.name: key.default for key, _ in list_given_keys(case)}
+    for name, default in (given | ({"attributes": {}} if case.attributes else {})).items():
+        yield replace(case, **{name: default})
     if case.declared is not None:
         yield replace(case, declared=None, dst_strides=None)
     if isinstance(case.declared, tuple) and case.dst_strides is None:

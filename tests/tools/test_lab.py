@@ -328,7 +328,7 @@ def test_what_a_later_suite_concludes_is_signed_again(tmp_path: Path) -> None:
         published.publish(publication)
     assert check_certificate(reports / "right-1", later, trust).signer is not None
     page = (reports / "right-1" / "report.html").read_text()
-    assert f"{plan.suite.digest[:12]}, judged by {'b' * 12}, which has the same rows" in page
+    assert f"{plan.suite.digest[:12]}, judged by {'b' * 12}, which has all its rows" in page
     (reports / "right-1" / "audit.json").touch()
     assert "who has to sign again" in dict(sign_again(tmp_path, reports, later))["right-1"]
 

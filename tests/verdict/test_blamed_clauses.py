@@ -234,7 +234,8 @@ def list_shown_blames(name: str) -> Iterator[tuple[str, ShownBlame]]:
     plan, claims, results, conclusion = conclude_run_of(name)
     for document in DOCUMENTS:
         blames = {row: {document: of[document]} for row, of in conclusion.blames.items() if document in of}
-        header = {"claims": claims.to_json(), "target": {"documents": [document]}}
+        suite = {"digest": plan.suite.digest}
+        header = {"claims": claims.to_json(), "target": {"documents": [document]}, "suite": suite}
         kinds = group_failures(plan, Evidence(header, results, {}), replace(conclusion, blames=blames)).kinds
         if not kinds:
             yield document, ShownBlame(NOTHING, "")
