@@ -55,18 +55,16 @@ def _as_of(plan: Plan, earlier: EarlierSuite) -> Plan:
     return plan if earlier == EarlierSuite() else plan.as_of(earlier)
 
 
-def say_what_was_added(plan: Plan, evidence: Evidence) -> str | None:
-    """Say what was added to the suite since a run; None if nothing was."""
-    earlier = plan.suite.find_earlier(evidence.suite_digest)
-    if earlier in (None, EarlierSuite()):
-        return None
+def count_added(plan: Plan, evidence: Evidence) -> str:
+    """Count what was added to the suite since a run, in words; an empty text if nothing was."""
+    earlier = plan.suite.find_earlier(evidence.suite_digest) or EarlierSuite()
+    if earlier == EarlierSuite():
+        return ""
     from ..draw.rows import count_drawn_rows
 
     drawn = count_drawn_rows() - count_drawn_rows(earlier.combinations)
-    added = [
-        count_noun(number, what) for number, what in ((len(earlier.lacks), "case"), (drawn, "drawn row")) if number
-    ]
-    return f"of an earlier suite: {' and '.join(added)} came since, which this run did not call"
+    numbers = ((len(earlier.lacks), "case"), (drawn, "drawn row"))
+    return " and ".join(count_noun(number, what) for number, what in numbers if number)
 
 
 def describe_drawn(evidence: Evidence, suite: Suite) -> str | None:

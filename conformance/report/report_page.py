@@ -10,7 +10,7 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from ..evidence.command import list_suite_options
-from ..evidence.drawn import describe_drawn
+from ..evidence.drawn import count_added, describe_drawn
 from ..evidence.folder import CERTIFICATE, PAGE, PUBLISHED, RESULTS
 from ..evidence.journal import UNFINISHED
 from ..evidence.results import Evidence
@@ -119,7 +119,9 @@ def _list_head_facts(run: JudgedRun, certified: bool) -> Mapping[str, str]:
     unsigned = "" if certified else " (not signed)"
     place = ", ".join(machine[key] for key in ("processor", "machine", "system") if key in machine)
     ran, judge = suite["digest"], run.plan.suite.digest
-    judged_by = "" if judge == ran else f", judged by {judge[:DIGEST_START]}, which has all its rows"
+    added = count_added(run.plan, run.evidence)
+    more = f" and {added} more" if added else ""
+    judged_by = "" if judge == ran else f", judged by {judge[:DIGEST_START]}, which has all its rows{more}"
     judged = [run.plan.suite.spec.documents[name] for name in dict.fromkeys(each.document for each in run.standings)]
     return {
         "Tested": f"{format_time(header['started'])} on {place}",

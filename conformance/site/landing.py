@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
 from ..adapter import find_bundled, read_bundled_backends
-from ..evidence.drawn import say_what_was_added
+from ..evidence.drawn import count_added
 from ..model import BAD, PASS, Claims
 from ..model.verdicts import LABELS, SEVERITIES
 from ..plan.facets import RUNTIME_SHAPE
@@ -55,7 +55,7 @@ class BackendLine(NamedTuple):
     """The link to what changed since then."""
     latest: bool
     is_earlier: bool
-    """Whether the run is of an earlier suite, with fewer rows."""
+    """Whether it was run with an earlier suite, which had fewer rows."""
 
 
 class Library(NamedTuple):
@@ -117,7 +117,7 @@ def _lay_out(runs: Iterable[tuple[JudgedRun, str, str | None]], changes: Mapping
                 BackendLine(
                     name, page, describe_documents(run), _describe_worst(run), special_zero,
                     tuple(_find_met(run.claims, special_zero)), before, changes.get(page or ""), number == 0,
-                    say_what_was_added(bare.plan, bare.evidence) is not None,
+                    bool(count_added(bare.plan, bare.evidence)),
                 )
             )  # fmt: skip
     return tuple(sorted(lines, key=lambda line: (not line.latest, _rank(line.documents[0]))))

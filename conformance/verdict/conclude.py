@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ..adapter import FAMILIES, is_own
-from ..evidence.drawn import has_called_all, name_missed_rows, plan_of_run, say_what_was_added
+from ..evidence.drawn import count_added, has_called_all, name_missed_rows, plan_of_run
 from ..evidence.results import Evidence, Target
 from ..load.folders import digest_of_folders, find_cases_folder, find_spec_folder
 from ..model import BAD, ERROR, FAIL, LIMITS, NOT_CLAIMED, NOT_RUN, WAIVED, Claims, Result, Suite, Verdict, fails
@@ -105,7 +105,7 @@ _NO_LIMITS = VerdictLimits()
 
 def conclude_evidence(plan: Plan, evidence: Evidence) -> Conclusion:
     header, results = evidence.header, {result.row: result for result in evidence.results}
-    added, plan = say_what_was_added(plan, evidence), plan_of_run(plan, evidence)
+    added, plan = count_added(plan, evidence), plan_of_run(plan, evidence)
     claims, target = evidence.claims, evidence.target
     overdue: tuple[str, ...] = ()
     if header.get("waivers"):
@@ -124,7 +124,8 @@ def conclude_evidence(plan: Plan, evidence: Evidence) -> Conclusion:
     if ran_in_suite_process(header):
         notes.append("the backend ran in the suite's own process and could write its verdict; it proves nothing")
     notes += sentences.note_resumed(evidence.results)
-    notes += [added] if added else []
+    if added:
+        notes.append(f"not called, because they came to the suite later: {added}")
     backend = header["backend"]
     causes = find_causes(plan.rows, results, conclusion.blames, backend["name"], backend["version"])
     headline = sentences.describe_rejections(results.values(), conclusion.blames, causes)

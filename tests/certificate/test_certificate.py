@@ -84,7 +84,7 @@ def test_no_certificate_is_of_a_suite_with_rows_not_run(lab: Lab) -> None:
         (lab.folder / name).unlink(missing_ok=True)
     checked = check_certificate(lab.folder, later, lab.trust())
     assert checked.level == "re-run"
-    assert "of an earlier suite: 1 case came since, which this run did not call" in checked.conclusion.notes
+    assert "not called, because they came to the suite later: 1 case" in checked.conclusion.notes
 
     def name_the_later(statement: Json) -> None:
         (own,) = (file for file in statement["predicate"]["configuration"] if file["name"] == "suite")

@@ -65,7 +65,8 @@ def test_a_result_of_an_earlier_suite_says_so(runs: list[JudgedRun], plan: Plan)
     both = [old, replace(new, evidence=replace(new.evidence, header=header))]
     (library,) = collect_libraries(both, name_runs(both), (), {})
     assert [line.is_earlier for line in library.lines] == [True, False]
-    assert "of an earlier suite" in render(both)
+    assert "run with an earlier suite" in render(both)
+    assert "which has all its rows and 1 case more" in report_page.render(old)
 
 
 class Copies(Right):
