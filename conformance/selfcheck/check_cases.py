@@ -375,5 +375,5 @@ def lock(suite: Suite, cases_path: Path) -> int:
     """Add the new ids to the lock file and return their number."""
     known = read_lock(cases_path)
     new = [case for case in suite.added or suite.cases if case not in known]
-    replace_text(cases_path / LOCK, "".join(f"{case}\n" for case in (*known, *new)))
+    replace_text(cases_path / LOCK, "".join(f"{case}\n" for case in (*known, *sorted(new))))
     return len(new)
