@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..draw.nonce import NONCE
-from ..evidence.drawn import name_missed_rows, plan_of_suite
+from ..evidence.drawn import name_missed_rows
 from ..evidence.journal import refuse_unreadable
 from ..evidence.results import Evidence, InvalidEvidence
 from ..evidence.subject import digest_of_subject
@@ -214,9 +214,7 @@ def statement_of(
             waived = count_tests([standing]).get(WAIVED)
             result = _FAILED if standing.name != "conforms" else _WARNED if waived else _PASSED
             tests[result].append(f"{standing.document}/{standing.type}")
-    bad = (
-        conclusion.exit_code != CONFORMS or name_missed_rows(evidence, plan_of_suite(plan, evidence).suite) is not None
-    )
+    bad = conclusion.exit_code != CONFORMS or name_missed_rows(evidence, plan.suite) is not None
     configuration = {"suite": suite, "results.jsonl": results}
     if header["backend"]["digest"]:
         configuration["adapter"] = header["backend"]["digest"]

@@ -47,7 +47,7 @@ def plan_of_run(plan: Plan, evidence: Evidence, path: Path | str = "the evidence
 
 def plan_of_suite(plan: Plan, evidence: Evidence) -> Plan:
     """Return the plan that the suite of a run had: with fewer rows if cases or combinations were added since."""
-    return _as_of(plan, plan.suite.find_earlier(evidence.suite_digest) or EarlierSuite())
+    return _as_of(plan, suite_of_run(plan.suite, evidence))
 
 
 @lru_cache(2)
@@ -55,9 +55,14 @@ def _as_of(plan: Plan, earlier: EarlierSuite) -> Plan:
     return plan if earlier == EarlierSuite() else plan.as_of(earlier)
 
 
+def suite_of_run(suite: Suite, evidence: Evidence) -> EarlierSuite:
+    """Return what the suite of a run lacks; nothing if it is another one."""
+    return suite.find_earlier(evidence.suite_digest) or EarlierSuite()
+
+
 def count_added(plan: Plan, evidence: Evidence) -> str:
     """Count what was added to the suite since a run, in words; an empty text if nothing was."""
-    earlier = plan.suite.find_earlier(evidence.suite_digest) or EarlierSuite()
+    earlier = suite_of_run(plan.suite, evidence)
     if earlier == EarlierSuite():
         return ""
     from ..draw.rows import count_drawn_rows
@@ -84,7 +89,7 @@ def describe_drawn(evidence: Evidence, suite: Suite) -> str | None:
     if drawn.called and _has_called_what_it_planned(evidence) and not drawn.waived and not evidence.target.shard:
         if evidence.target.select == QUICK:
             met = "{met:,} of {of:,} pairs of values of factors met".format(**quick_rows().pairs)
-        elif has_called_all(evidence, suite) and suite.combinations is None:
+        elif has_called_all(evidence, suite) and suite_of_run(suite, evidence).combinations is None:
             met = f"every three of {len(next(iter(Factors(suite.spec).designs)).threes)} factors met"
     return f"{words}, none failed" + (f": {met}, as far as they are claimed" if met else "")
 
@@ -97,12 +102,13 @@ def name_missed_rows(evidence: Evidence, suite: Suite) -> str | None:
 
 
 def has_called_all(evidence: Evidence, suite: Suite) -> bool:
-    """Ask whether a run called every drawn row that a whole run of a suite calls."""
+    """Ask whether a run called every drawn row that a whole run of its suite calls."""
     if not evidence.footer.get("drawn"):
         return False
     from ..draw.rows import count_drawn_rows  # slow to import
 
-    return _has_called_what_it_planned(evidence) and evidence.rows_to_draw >= count_drawn_rows(suite.combinations)
+    due = count_drawn_rows(suite_of_run(suite, evidence).combinations)
+    return _has_called_what_it_planned(evidence) and evidence.rows_to_draw >= due
 
 
 def _has_called_what_it_planned(evidence: Evidence) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import islice
 
-from ..evidence.drawn import has_called_all, plan_of_suite
+from ..evidence.drawn import has_called_all, suite_of_run
 from ..evidence.results import Evidence, InvalidEvidence, Target
 from ..model import BAD, WAIVED, Result, Suite
 from ..plan.rows import Plan, Row, parse_drawn_id
@@ -21,14 +21,14 @@ def find_comparable(plan: Plan, old: Evidence, new: Evidence) -> frozenset[str]:
     held = [{result.row for result in each.results if parse_drawn_id(result.row)} for each in both]
     if not any(held) or not all(each.can_be_judged_by(plan.suite) for each in both):
         return frozenset()
-    rows, suites = _draw_rows(plan, old), [plan_of_suite(plan, each).suite for each in both]
-    old_called = _pick_called(old, rows, suites[0])
+    rows = _draw_rows(plan, old)
+    old_called = _pick_called(old, rows, plan.suite)
     calls = [
-        (each.claims, each.header.get("drawn"), each.target.select, suite.combinations)
-        for each, suite in zip(both, suites, strict=True)
+        (each.claims, each.header.get("drawn"), each.target.select, suite_of_run(plan.suite, each).combinations)
+        for each in both
     ]
     draws_the_same = calls[0] == calls[1]
-    new_called = _pick_called(new, rows if draws_the_same else _draw_rows(plan, new), suites[1])
+    new_called = _pick_called(new, rows if draws_the_same else _draw_rows(plan, new), plan.suite)
     same = {id_ for id_, row in old_called.items() if id_ in new_called and new_called[id_].case == row.case}
     unknown = _find_unknown(old, old_called, held[0]) | _find_unknown(new, new_called, held[1])
     return frozenset((same & (held[0] | held[1])) - unknown)
@@ -42,7 +42,7 @@ def make_failure_key(row: Row, result: Result) -> tuple[str | None, str, tuple[s
 
 def draw_called_rows(plan: Plan, evidence: Evidence) -> dict[str, Row]:
     """Draw again the rows that a run called, in their order; InvalidEvidence if it lacks some and does not say so."""
-    return _pick_called(evidence, _draw_rows(plan, evidence), plan_of_suite(plan, evidence).suite)
+    return _pick_called(evidence, _draw_rows(plan, evidence), plan.suite)
 
 
 def _draw_rows(plan: Plan, evidence: Evidence) -> Sequence[Row]:
@@ -51,8 +51,8 @@ def _draw_rows(plan: Plan, evidence: Evidence) -> Sequence[Row]:
     from ..draw.rows import Drawn, RowDrawer  # slow to import
 
     drawn = Drawn(**evidence.header["drawn"], select=evidence.target.select)
-    suite = plan_of_suite(plan, evidence).suite
-    return [*RowDrawer(suite.spec, evidence.claims, suite.combinations).rows(drawn)]
+    combinations = suite_of_run(plan.suite, evidence).combinations
+    return [*RowDrawer(plan.suite.spec, evidence.claims, combinations).rows(drawn)]
 
 
 def _pick_called(evidence: Evidence, rows: Sequence[Row], suite: Suite) -> dict[str, Row]:
