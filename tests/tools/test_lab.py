@@ -282,6 +282,17 @@ def test_a_run_is_published_unless_the_backend_could_not_start(lab: Path, comman
     assert f"-m conformance publish {lab.parent / 'reports'}" in commands.lines[-1]
 
 
+def test_what_one_environment_lacks_stops_no_other(lab: Path, commands: Commands, run_lab: Cli) -> None:
+    (lab.parent / "pyproject.toml").touch()
+    lab.write_text(f"{LAB_YAML}  older: {{pip: [numpy==2.0.2], backends: [numpy]}}\n", encoding="utf-8")
+    done = run_lab("run", "raw", "older", "cuda", "--lab", lab).expect(3)
+    assert "cuda: this machine lacks gpu; torch@cuda: untried" in done.out
+    folders = [lab.parent / "build" / "lab" / name / "numpy" for name in ("raw", "older")]
+    assert [line for line in commands.lines if " publish " in line] == [
+        f"-m conformance publish {lab.parent / 'reports'} {folders[0]} {folders[1]}"
+    ]
+
+
 @pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs ssh-keygen, of OpenSSH")
 def test_backends_are_certified_run_again_published_and_listed(lab: Path, monkeypatch: Any, run_lab: Cli) -> None:
     lines: list[str] = []

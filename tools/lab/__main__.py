@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from conformance.system.exit_codes import CANNOT_START, CONFORMS, FAILS, INCOMPL
 from conformance.system.terminal import count_noun, say, table
 
 from .certificates import audit_words, certify_words, make_keys, sign_again
-from .environments import Installation, lacking, list_run_words, words_of_tests
+from .environments import CannotMake, Installation, lacking, list_run_words, words_of_tests
 from .read import Environment, LabFile, load_lab
 from .sentences import FILE, load_sentences
 from .sentences import check as check_sentences
@@ -78,7 +78,9 @@ def run(args: argparse.Namespace) -> int:
     if args.action == "status":
         return _status(lab, chosen, args)
     installations = [Installation(path.absolute().parent, each) for each in chosen]
-    return max(_act(each, args) for each in installations)
+    if args.action == "test":
+        return max(_test(each) for each in installations)
+    return _run_and_publish(installations, args)
 
 
 # ── plan ──────────────────────────────────────────────────────────────────────────────────────────
@@ -165,74 +167,71 @@ def _sign(clone: Path, args: argparse.Namespace) -> int:
     return 0
 
 
-# ── run and test ──────────────────────────────────────────────────────────────────────────────────
+# ── test, run and certify ─────────────────────────────────────────────────────────────────────────
 
 
-def _act(installation: Installation, args: argparse.Namespace) -> int:
-    """Make an environment, and run its backends or its tests in it."""
-    environment = installation.environment
-    if args.action != "test" and (missing := lacking(environment)):  # tests skip what is not here
-        say(f"{environment.name}: this machine lacks {', '.join(missing)}; {' '.join(environment.backends)}: untried")
-        return CANNOT_START
+def _test(installation: Installation) -> int:
+    """Run the suite's own tests in an environment; they skip what this machine lacks."""
+    _make(installation)
+    return installation.run(words_of_tests(installation.environment, installation.clone))
+
+
+def _make(installation: Installation) -> None:
     installation.make()
     installation.build()
-    say(f"{environment.name}: installed in {installation.home.relative_to(installation.clone)}")
-    if args.action == "test":
-        return installation.run(words_of_tests(environment, installation.clone))
-    return _certify(installation, args) if args.action == "certify" else _run_and_publish(installation, args)
+    say(f"{installation.environment.name}: installed in {installation.home.relative_to(installation.clone)}")
 
 
-# ── certify ───────────────────────────────────────────────────────────────────────────────────────
-
-
-def _certify(installation: Installation, args: argparse.Namespace) -> int:
-    """Certify each backend, run it again, and publish its certificate, also if it does not conform."""
-    environment, clone, reports = installation.environment, installation.clone, _reports(installation, args)
-    if environment.target.keys() - {"large"}:
-        say(f"{environment.name}: runs a part of the suite, and a certificate is about the whole; `run` is for it")
-        return CANNOT_START
-    make_keys(clone, reports)
-    failed = []
-    for backend, out in _outs(installation):
-        code = installation.run(certify_words(environment, backend, out, clone))
-        if code not in _PUBLISHABLE:
-            failed.append(backend)
-            continue
-        if installation.run(audit_words(environment, backend, out, clone, reports)):
-            say(f"{backend}: stays self-tested, because the second run did not give the same answers, see above")
-        words = ["-m", "conformance", "publish", str(reports), str(out)]  # finds the keys in reports/signers
-        failed += [backend] * (installation.run(words) not in _PUBLISHABLE)
-    if failed:
-        say(f"{environment.name}: not certified: {', '.join(failed)}, see above")
-    return CANNOT_START if failed else 0
-
-
-def _reports(installation: Installation, args: argparse.Namespace) -> Path:
-    reports: Path = args.out or installation.clone / REPORTS
-    return reports.absolute()
-
-
-def _run_and_publish(installation: Installation, args: argparse.Namespace) -> int:
-    environment = installation.environment
+def _run_and_publish(installations: list[Installation], args: argparse.Namespace) -> int:
+    """Run or certify the backends of each environment, and publish at the end, because that writes every page."""
+    clone = installations[0].clone
+    reports = (args.out or clone / REPORTS).absolute()
+    made: list[Installation] = []
     codes: list[int] = []
     results: list[str] = []
-    for backend, out in _outs(installation):
-        codes.append(installation.run(list_run_words(environment, backend, out, args.jobs)))
-        if codes[-1] in _PUBLISHABLE:
-            results.append(str(out))
+    for installation in installations:
+        environment = installation.environment
+        if missing := lacking(environment):
+            missed = " ".join(environment.backends)
+            say(f"{environment.name}: this machine lacks {', '.join(missing)}; {missed}: untried")
+            codes.append(CANNOT_START)
+            continue
+        if args.action == "certify" and environment.target.keys() - {"large"}:
+            say(f"{environment.name}: runs a part of the suite, and a certificate is about the whole; `run` is for it")
+            codes.append(CANNOT_START)
+            continue
+        try:
+            _make(installation)
+        except CannotMake as error:
+            say_error(str(error))
+            codes.append(error.exit_code)
+            continue
+        made.append(installation)
+        for backend in environment.backends:
+            out = clone / "build" / "lab" / environment.name / backend.replace("@", "-")
+            if args.action == "certify":
+                code = _certify(installation, backend, out, reports)
+            else:
+                code = installation.run(list_run_words(environment, backend, out, args.jobs))
+            if code in _PUBLISHABLE:
+                results.append(str(out))
+            else:
+                say(f"{backend}: not published, see above")
+                codes.append(code)
     if results:
-        words = ["-m", "conformance", "publish", str(_reports(installation, args)), *results]
-        codes.append(installation.run(words))
-    failed = [code for code in codes if code not in _PUBLISHABLE]
-    if failed:
-        say(f"{environment.name}: {count_noun(len(failed), 'command')} of {len(codes)} failed, see above")
-    return max(failed, default=0)
+        code = made[-1].run(["-m", "conformance", "publish", str(reports), *results])
+        codes += [code] * (code not in _PUBLISHABLE)
+    return max(codes, default=0)
 
 
-def _outs(installation: Installation) -> Iterator[tuple[str, Path]]:
-    """Yield the backends of an environment, each with the folder of its run."""
-    for backend in installation.environment.backends:
-        yield backend, installation.clone / "build" / "lab" / installation.environment.name / backend.replace("@", "-")
+def _certify(installation: Installation, backend: str, out: Path, reports: Path) -> int:
+    """Certify a backend and run it again; a backend that does not conform gets a certificate that says so."""
+    environment, clone = installation.environment, installation.clone
+    make_keys(clone, reports)
+    code = installation.run(certify_words(environment, backend, out, clone))
+    if code in _PUBLISHABLE and installation.run(audit_words(environment, backend, out, clone, reports)):
+        say(f"{backend}: stays self-tested, because the second run did not give the same answers, see above")
+    return code
 
 
 if __name__ == "__main__":
