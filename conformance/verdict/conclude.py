@@ -124,6 +124,8 @@ def conclude_evidence(plan: Plan, evidence: Evidence) -> Conclusion:
     if ran_in_suite_process(header):
         notes.append("the backend ran in the suite's own process and could write its verdict; it proves nothing")
     notes += sentences.note_resumed(evidence.results)
+    if target.row_options and conclusion.blames:
+        notes.append("which sentence a failure breaks is judged by these rows alone; a whole run may name another")
     if added:
         notes.append(f"not called, because they came to the suite later: {added}")
     backend = header["backend"]
