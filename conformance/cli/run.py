@@ -250,7 +250,7 @@ def _read_request(args: argparse.Namespace, plan: Plan) -> RunRequest:
             shard=args.shard,
             last_failed=None if args.last_failed is None else str(args.last_failed),
         ),
-        chosen=_read_failed(args.last_failed),
+        chosen=_read_failed(args.last_failed, args.out),
         hangs=HangPolicy(args.max_hangs, args.hang_budget),
         jobs=args.jobs,
         maxfail=args.maxfail,
@@ -259,12 +259,15 @@ def _read_request(args: argparse.Namespace, plan: Plan) -> RunRequest:
     )
 
 
-def _read_failed(last_failed: Path | None) -> Callable[[Row], bool]:
+def _read_failed(last_failed: Path | None, out: Path | None) -> Callable[[Row], bool]:
     """Return the test that chooses rows by what failed in the run of a folder."""
     if last_failed is None:
         return lambda row: True
+    path = find_results_path(last_failed)
+    if out is not None and path.parent.resolve() == out.resolve():
+        raise Stop(f"--out {out} would be cleared, and --last-failed reads it; give --out another folder")
     try:
-        results = read(find_results_path(last_failed)).results
+        results = read(path).results
     except InvalidEvidence as refused:
         raise Stop(f"--last-failed: {refused}") from None
     failed = {result.row: None for result in results if result.is_failure}

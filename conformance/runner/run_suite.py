@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from itertools import zip_longest
+from itertools import takewhile, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -249,6 +249,8 @@ def note_after_hangs(uncalled: Counter[str], seconds: float, max_hangs: int) -> 
 def _resume(plan: Plan, path: Path, header: Mapping[str, Any]) -> list[Result]:
     """Return the results of an interrupted run, without drawn rows, which are called again."""
     done = [result for result in salvage(path, header) if parse_drawn_id(result.row) is None]
+    expired = {waiver["number"] for waiver in header["waivers"] if waive.has_expired(waiver, header)}
+    done = list(takewhile(lambda result: result.waiver not in expired, done))  # it may have expired since
     for row, result in zip_longest(order_rows(plan), done):
         if result is not None and (row is None or row.id != result.row):
             raise InvalidEvidence(f"{path}: the row {result.row} is not where the suite has it; begin a new run")

@@ -61,6 +61,14 @@ def test_lf_names_the_drawn_rows_that_it_does_not_call(command: Command) -> None
     assert f"-k {drawn[0]} calls one" in said.err
 
 
+def test_lf_does_not_clear_the_folder_that_it_reads(command: Command) -> None:
+    command.run(FLUSHES)
+    before = (command.out / "results.jsonl").read_bytes()
+    for named in (command.out, command.out / "results.jsonl"):
+        assert "would be cleared" in command.run(FLUSHES, "--lf", named).expect(2).err
+    assert (command.out / "results.jsonl").read_bytes() == before
+
+
 def test_lf_and_k_run_what_both_choose(command: Command) -> None:
     command.run(FLUSHES)
     first, *others = failed_rows(command.out)

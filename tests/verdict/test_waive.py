@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
-from datetime import date, datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone, tzinfo
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,8 @@ from conformance.verdict.drawn_rows import draw_called_rows
 from conformance.verdict.waive import load_all
 
 from .. import miniatures
-from ..builders import CASES, Command, bundled_plan, mini, write_cases
+from ..builders import CASES, Command, bundled_plan, cut_results, mini, write_cases
+from ..evidence.readers import lines_of
 
 IN_200_DAYS = (date.today() + timedelta(days=200)).isoformat()
 GIVEN = {"case": "patterns", "reason": "known", "link": "https://example.org/1", "owner": "me", "expires": IN_200_DAYS}
@@ -194,6 +195,25 @@ def test_a_waiver_holds_on_its_last_day(command: Command, tmp_path: Path) -> Non
     yesterday = (date.fromisoformat(today) - timedelta(days=1)).isoformat()
     assert command.run(FLUSHES, "--waivers", waivers(tmp_path, {"expires": yesterday})).code == 1
     assert f"expired on {yesterday}" in command.run("reference", "--waivers", tmp_path / "waivers.yaml").last
+
+
+def test_a_waiver_may_expire_before_a_run_goes_on(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Yesterday:
+        @staticmethod
+        def now(zone: tzinfo) -> datetime:
+            return datetime.now(zone) - timedelta(days=1)
+
+    yesterday = (datetime.now(timezone.utc) - timedelta(days=1)).date().isoformat()
+    named = ("--waivers", waivers(tmp_path, {"expires": yesterday}))
+    with monkeypatch.context() as patch:
+        patch.setattr("conformance.evidence.journal.datetime", Yesterday)
+        command.run(FLUSHES, *named).expect(0)
+    path = command.out / "results.jsonl"
+    cut_results(path, lines_of(path)[:-1])
+    said = command.run(FLUSHES, *named, "--resume", command.out).expect(1)
+    assert f"expired on {yesterday}" in said.out
 
 
 def test_a_waiver_ends_within_two_years(tmp_path: Path) -> None:
