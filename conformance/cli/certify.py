@@ -103,7 +103,8 @@ def run(args: argparse.Namespace) -> int:
     suite, level = evidence.header["suite"], records.level_of(evidence.footer, args.challenge)
     described = describe_run(level, evidence.header["started"], suite["version"], suite["digest"])
     signed = "" if args.key else "; not signed; sign with --key FILE"
-    say(f"certificate: {relative(out / PAGE)} ({described}{signed})")
+    page = out / PAGE
+    say(f"certificate: {relative(page if page.exists() else out / records.STATEMENT)} ({described}{signed})")
     trust = ["--challenge", str(args.challenge)] if args.challenge else []
     say(verbatim(f"next: {verify_command(relative(out), evidence.header, trust)}"))
     return conclusion.exit_code

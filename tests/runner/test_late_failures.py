@@ -172,3 +172,7 @@ def test_a_certificate_is_made_without_a_page_that_fails(reporting: Command, mon
         assert f"{name} is not written: the suite failed with ZeroDivisionError: planted" in said.err
     assert (reporting.out / "report.html").is_file()
     assert (reporting.out / "certificate.html").is_file()
+    monkeypatch.setattr("conformance.certificate.page.render_page", fail)
+    said = reporting("certify", FAILS_WHEN_DRAWN, "--suite", reporting.folder, "--out", reporting.out).expect(1)
+    assert "/statement.json (" in said.out
+    assert "/certificate.html (" not in said.out
