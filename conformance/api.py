@@ -51,7 +51,7 @@ class Clause:
 
     rule: str
     sentence: str
-    standing: str
+    treatment: str
     """How the document treats the rule: `stated`, `our ruling`, …"""
     at: tuple[tuple[int, str], ...]
     """The lines of the document, each with its first words."""
@@ -92,7 +92,7 @@ def meaning(
             None if each["dst"] is None else tuple(each["dst"]),
             tuple(
                 Clause(
-                    because["rule"], because["sentence"], because["standing"],
+                    because["rule"], because["sentence"], because["treatment"],
                     tuple((at["line"], at["words"]) for at in because["at"]),
                 )
                 for because in each["because"]
@@ -179,7 +179,7 @@ class Run:
         self.exit_code: int = data["exit_code"]
         """That of `conformance run`; 0 only if the whole target conforms."""
         self.label: str = data["label"]
-        """The worst that failed, or `conforms`."""
+        """The name of the whole result: the worst that failed, or how far the target conforms."""
         self.why: str = data["why"]
         self.sentences: tuple[str, ...] = tuple(data["sentences"])
         """What the run shows, for each document."""

@@ -34,7 +34,7 @@ from ..system.text import format_dims, name_first, shorten
 from ..verdict.conclude import Conclusion
 from .arguments import Stop, emit, load_spec_of, pick
 from .commands import parser_of
-from .facts import of_branch, standing
+from .facts import of_branch, treatment_of
 from .parser import Parser, output_file, path
 from .printing import KIND_STYLES, print_rules
 from .run import DEFAULT_OUT
@@ -291,7 +291,7 @@ def _collect_data_of_node(node: CheckedNode) -> dict[str, Any]:
 
 
 def _show(spec: Spec, files: Sequence[CheckedFile]) -> None:
-    standings: dict[str, dict[str, Any]] = {}
+    treatments: dict[str, dict[str, Any]] = {}
     for file in files:
         if file.why_unreadable:
             say(f"{paint('bold', str(file.path))}: {paint('red', 'unreadable')}: {file.why_unreadable}")
@@ -302,8 +302,8 @@ def _show(spec: Spec, files: Sequence[CheckedFile]) -> None:
         say(f"{paint('bold', str(file.path))}: {number}; inputs: {inputs}")
         say(table([row for node in file.nodes for row in _make_rows(node)]))
         for rule, documents in (item for node in file.nodes for item in node.rules.items()):
-            standings.setdefault(rule, {}).update({name: standing(spec.rules[rule], name) for name in documents})
-    print_rules(spec, standings)
+            treatments.setdefault(rule, {}).update({name: treatment_of(spec.rules[rule], name) for name in documents})
+    print_rules(spec, treatments)
     _show_faults(files)
     say()
     say(_summarise(files))

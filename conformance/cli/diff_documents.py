@@ -11,20 +11,20 @@ from ..meaning.domain import CALLS_AT_LIMITS, FULL_DOMAIN, SMALL_DOMAIN, TINY_DO
 from ..model import Call, CallForm, Operation, Spec
 from ..system.progress import track
 from ..system.terminal import label_paragraph, paint, say, verbatim, wrap
-from .facts import command_of, of_call, of_meaning, standing, why_inexpressible
-from .printing import describe_standing, format_value, print_meanings, print_section
+from .facts import command_of, of_call, of_meaning, treatment_of, why_inexpressible
+from .printing import describe_treatment, format_value, print_meanings, print_section
 
-_CHANGE_STYLES = {"added": "green", "dropped": "red", "same rule, other standing": "yellow"}
+_CHANGE_STYLES = {"added": "green", "dropped": "red", "same rule, treated otherwise": "yellow"}
 
 
 def diff_documents(spec: Spec, a: str, b: str, options: str) -> dict[str, Any]:
     """Return every difference between two documents, as data; the command of the example has the options."""
     changes: dict[str, list[dict[str, Any]]] = {kind: [] for kind in _CHANGE_STYLES}
     for rule in spec.rules.values():
-        was, now = standing(rule, a), standing(rule, b)
-        if was["standing"] != now["standing"]:
-            is_bound = [each["standing"] != "not bound" for each in (was, now)]
-            kind = "same rule, other standing" if all(is_bound) else "added" if is_bound[1] else "dropped"
+        was, now = treatment_of(rule, a), treatment_of(rule, b)
+        if was["treatment"] != now["treatment"]:
+            is_bound = [each["treatment"] != "not bound" for each in (was, now)]
+            kind = "same rule, treated otherwise" if all(is_bound) else "added" if is_bound[1] else "dropped"
             changes[kind].append({"rule": rule.id, "level": rule.level, "sentence": rule.sentence, a: was, b: now})
     data = {"a": a, "b": b, "rules": changes, "signature": _compare_signatures(spec, a, b)}
     return data | _compare_findings(spec, a, b) | _find_example(spec, a, b, options)
@@ -146,7 +146,7 @@ def print_document_diff(spec: Spec, data: dict[str, Any]) -> None:
             say(f"  {paint(_CHANGE_STYLES[kind], change['rule'])}  {paint('dim', change['level'])}")
             say(wrap(change["sentence"], 4))
             for name in (a, b):
-                label, text = describe_standing(change[name])
+                label, text = describe_treatment(change[name])
                 if label != "not bound":
                     say(wrap(f"{name}: {label}{f', {text}' if text else ''}", 4, 6))
     if not any(data["rules"].values()):

@@ -17,7 +17,7 @@ from .explain_case import find_case, print_case, print_script
 from .facts import of_document, of_finding, of_operation, of_rule
 from .parser import Parser
 from .printing import (
-    describe_standing,
+    describe_treatment,
     format_pointers,
     format_value,
     print_heading,
@@ -30,7 +30,7 @@ _HEADINGS = {
     "stated": "rules it states", "stated, as we read it": "rules it states, as we read it", "our ruling": "our rulings",
     "silent": "silent", "allowed": "allowed",
 }  # fmt: skip
-"""What `explain DOCUMENT` writes above the rules of each standing."""
+"""What `explain DOCUMENT` writes above the rules of each treatment."""
 _STANDING_STYLES = {"stated": "green", "stated, as we read it": "green", "our ruling": "cyan", "silent": "yellow"}
 
 EXAMPLES = """\
@@ -102,7 +102,7 @@ def _print_rule(spec: Spec, rule: dict[str, Any]) -> None:
     say()
     rows = []
     for name, each in rule["documents"].items():
-        kind, text = describe_standing(each)
+        kind, text = describe_treatment(each)
         rows.append((paint("bold", name), paint(_STANDING_STYLES.get(kind, "dim"), kind), text))
     say(table(rows))
     _print_related("findings", {name: spec.findings[name].about for name in rule["findings"]})
@@ -151,8 +151,8 @@ def _print_document(spec: Spec, document: dict[str, Any]) -> None:
         ]
     )
     for kind, heading in _HEADINGS.items():
-        rules = {name: each for name, each in document["rules"].items() if each["standing"] == kind}
-        print_section(heading, [(name, describe_standing(each)[1]) for name, each in rules.items()])
+        rules = {name: each for name, each in document["rules"].items() if each["treatment"] == kind}
+        print_section(heading, [(name, describe_treatment(each)[1]) for name, each in rules.items()])
     _print_related("findings", {name: spec.findings[name].about for name in document["findings"]})
     print_section(
         "prose, which binds nobody", [(format_pointers([each]), each["reason"]) for each in document["prose"]]

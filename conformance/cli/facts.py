@@ -18,7 +18,7 @@ def pointers_in(pointers: Iterable[Pointer], document: str) -> list[dict[str, An
     return [{"line": each.line, "words": each.words} for each in pointers if each.document == document]
 
 
-def standing(rule: Rule, document: str) -> dict[str, Any]:
+def treatment_of(rule: Rule, document: str) -> dict[str, Any]:
     """Say how a document treats a rule, the reason if that is our ruling, and the lines."""
     kind, reason = rule.treatment_in(document), None
     if kind == "our ruling":
@@ -27,7 +27,7 @@ def standing(rule: Rule, document: str) -> dict[str, Any]:
         reason = rule.decided_for.get(rule.source_of(document))
     elif kind == "stated, as we read it":
         reason = f"see the finding {rule.as_read[rule.source_of(document)]}"
-    return {"standing": kind, "reason": reason, "at": pointers_in(rule.stated, document)}
+    return {"treatment": kind, "reason": reason, "at": pointers_in(rule.stated, document)}
 
 
 def _pick_fields(thing: object, *names: str) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def of_rule(spec: Spec, rule: Rule) -> dict[str, Any]:
         "contract": {form: expression.text for form in FORMS if (expression := getattr(rule, form))},
         **_pick_fields(rule, "implied", "because"),
         "place": str(rule.place),
-        "documents": {document: standing(rule, document) for document in spec.documents},
+        "documents": {document: treatment_of(rule, document) for document in spec.documents},
         "findings": [each.id for each in spec.findings.values() if rule.id in each.rules],
     }
 
@@ -65,7 +65,7 @@ def of_finding(spec: Spec, finding: Finding, contracts: Mapping[str, Contract], 
 
 
 def of_document(spec: Spec, document: Document) -> dict[str, Any]:
-    standings = {rule.id: standing(rule, document.id) for rule in spec.rules.values()}
+    treatments = {rule.id: treatment_of(rule, document.id) for rule in spec.rules.values()}
     origin = document.origin
     return {
         "document": document.id,
@@ -73,7 +73,7 @@ def of_document(spec: Spec, document: Document) -> dict[str, Any]:
         "origin": origin and {**origin._asdict(), "in_force": origin.in_force and origin.in_force._asdict()},
         "newer": [page._asdict() for page in document.newer],
         **_pick_fields(document, "file", "lacks", "sha256", "lines", "statements"),
-        "rules": {name: each for name, each in standings.items() if each["standing"] != "not bound"},
+        "rules": {name: each for name, each in treatments.items() if each["treatment"] != "not bound"},
         "findings": [each.id for each in spec.findings.values() if pointers_in(each.at, document.id)],
         "prose": [{"line": p.pointer.line, "words": p.pointer.words, "reason": p.reason} for p in document.prose],
         "place": str(document.place),
@@ -124,7 +124,7 @@ def of_meaning(spec: Spec, document: str, meaning: Meaning) -> dict[str, Any]:
         "kind": meaning.kind,
         "dst": None if meaning.dst is None else list(meaning.dst),
         "because": [
-            {"rule": name, "sentence": spec.rules[name].sentence, **standing(spec.rules[name], document)}
+            {"rule": name, "sentence": spec.rules[name].sentence, **treatment_of(spec.rules[name], document)}
             for name in meaning.rules
         ],
     }

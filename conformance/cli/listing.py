@@ -16,7 +16,7 @@ from ..system.groups import group_pairs
 from ..system.terminal import count_noun, paint, say, table, verbatim
 from ..system.text import describe_unknown, shorten
 from .arguments import Stop, emit, load_plan, load_spec_of, locate_case, pick, write_suite_option
-from .facts import of_document, of_finding, of_operation, of_rule, pointers_in, standing
+from .facts import of_document, of_finding, of_operation, of_rule, pointers_in, treatment_of
 from .parser import Parser
 
 _LEVEL_STYLES = {"must": "bold", "may": "dim", "decided": "cyan", "silent": "yellow", "capacity": "yellow"}
@@ -109,7 +109,7 @@ def _show(spec: Spec, what: str, entries: list[dict[str, Any]], options: str) ->
 def _list_rules(spec: Spec, _: Path | None, chosen: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     document = chosen.get("document")
     for rule in spec.rules.values():
-        is_bound = document is None or standing(rule, document)["standing"] != "not bound"
+        is_bound = document is None or treatment_of(rule, document)["treatment"] != "not bound"
         if is_bound and chosen.get("level", rule.level) == rule.level:
             yield of_rule(spec, rule)
 
@@ -184,7 +184,7 @@ LISTINGS = {
             "level": lambda _, rule: paint(_LEVEL_STYLES[rule["level"]], rule["level"]),
             "contract": lambda _, rule: "".join(form for form in rule["contract"] if form != "where") or "-",
             "documents": lambda spec, rule: _name_documents(
-                spec, [name for name, each in rule["documents"].items() if each["standing"] != "not bound"]
+                spec, [name for name, each in rule["documents"].items() if each["treatment"] != "not bound"]
             ),
             "sentence": "sentence",
         },

@@ -51,11 +51,11 @@ def print_meanings(spec: Spec, meanings: Mapping[str, Mapping[str, Any]]) -> Non
     """Print a table of meanings, and below it each rule that they name."""
     kinds = [(name, paint(KIND_STYLES.get(each["kind"], "dim"), each["kind"]), each) for name, each in meanings.items()]
     say(table([(paint("bold", name), kind, _describe_meaning(each)) for name, kind, each in kinds]))
-    standings: dict[str, dict[str, Mapping[str, Any]]] = {}
+    treatments: dict[str, dict[str, Mapping[str, Any]]] = {}
     for document, each in meanings.items():
         for reason in each["because"]:
-            standings.setdefault(reason["rule"], {})[document] = reason
-    print_rules(spec, standings)
+            treatments.setdefault(reason["rule"], {})[document] = reason
+    print_rules(spec, treatments)
 
 
 def _describe_meaning(meaning: Mapping[str, Any]) -> str:
@@ -75,18 +75,18 @@ def _describe_meaning(meaning: Mapping[str, Any]) -> str:
     return str(meaning["reason"])
 
 
-def print_rules(spec: Spec, standings: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> None:
-    for rule, documents in standings.items():
+def print_rules(spec: Spec, treatments: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> None:
+    for rule, documents in treatments.items():
         say()
         say(f"{paint('bold', rule)}  {paint('dim', spec.rules[rule].level)}")
         say(wrap(spec.rules[rule].sentence, 2))
-        say(table([("", name, *describe_standing(each)) for name, each in documents.items()]))
+        say(table([("", name, *describe_treatment(each)) for name, each in documents.items()]))
 
 
-def describe_standing(standing: Mapping[str, Any]) -> tuple[str, str]:
+def describe_treatment(treatment: Mapping[str, Any]) -> tuple[str, str]:
     """Say how a document treats a rule, and the lines or the reason."""
-    lines, reason = format_pointers(standing["at"]), standing["reason"]
-    return standing["standing"], f"{reason} (near {lines})" if reason and lines else reason or lines
+    lines, reason = format_pointers(treatment["at"]), treatment["reason"]
+    return treatment["treatment"], f"{reason} (near {lines})" if reason and lines else reason or lines
 
 
 def format_pointers(at: Iterable[Mapping[str, Any]]) -> str:

@@ -64,14 +64,14 @@ def add_options(parser: Parser) -> None:
     parser.path("--last-failed", "DIR", text, "--lf")
     text = "call no further row after N rows of the target failed; the others are not run"
     parser.add_argument("--maxfail", type=positive, metavar="N", help=text)
-    text = "drawn rows to call after the cases (all combinations); with more, such as 20000, random ones too"
+    text = "drawn rows to call (all combinations); with more, such as 20000, random ones too"
     parser.add_argument("--drawn-rows", type=whole, metavar="N", help=text)
     text = "64 hex digits that change the contents of src and add calls, as `certify` does"
     parser.add_argument("--nonce", type=nonce, metavar="HEX", help=text)
-    text = "worker: a process for the backend (the default); row: a process for each row; none: this process"
+    text = "worker: a process for the backend (the default); row: one for each row; none: this one, which ends no call"
     parser.add_argument("--isolation", choices=get_args(Isolation), help=text)
     add_jobs(parser)
-    text = "rows of a case and operation that hang before the others are not run (%(default)s; 0: no limit)"
+    text = "rows of a case and operation that hang in turn before the others are not run (%(default)s; 0: no limit)"
     parser.add_argument("--max-hangs", type=whole, default=DEFAULT_HANGS.max_hangs, metavar="N", help=text)
     text = "time that calls may lose by timing out, for each of --jobs (%(default)g); later rows are not run"
     budget = DEFAULT_HANGS.budget_seconds

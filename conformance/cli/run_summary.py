@@ -60,8 +60,8 @@ def _collect_failures(plan: Plan, evidence: Evidence, conclusion: Conclusion) ->
         cause = kind.common.cause
         for row, result in kind.members:
             yield {
-                "row": row.id, "case": str(locate_case(row.case, plan.suite)),
-                "rule": row.case.rule, "verdicts": dict(result.verdicts),
+                "row": row.id, "case": row.case.id, "place": str(locate_case(row.case, plan.suite)),
+                "rule_of_case": row.case.rule, "verdicts": dict(result.verdicts),
                 "diagnosis": result.diagnosis, "detail": result.detail, "milliseconds": result.milliseconds,
                 "blames": {
                     document: {"severity": each.severity, "blame": each.blame, "rule": each.premise.rule}

@@ -86,10 +86,10 @@ def describe_drawn(evidence: Evidence, suite: Suite) -> str | None:
         rest = "; the first of each kind is a test" if drawn.failed + drawn.waived > held else ""
         return f"{words}, {drawn.failed:,} failed{rest}"
     met = ""
-    if drawn.called and _has_called_what_it_planned(evidence) and not drawn.waived and not evidence.target.shard:
+    if drawn.called and _reached_the_end(evidence) and not drawn.waived and not evidence.target.shard:
         if evidence.target.select == QUICK:
             met = "{met:,} of {of:,} pairs of values of factors met".format(**quick_rows().pairs)
-        elif has_called_all(evidence, suite) and suite_of_run(suite, evidence).combinations is None:
+        elif drew_all(evidence, suite) and suite_of_run(suite, evidence).combinations is None:
             met = f"every three of {len(next(iter(Factors(suite.spec).designs)).threes)} factors met"
     return f"{words}, none failed" + (f": {met}, as far as they are claimed" if met else "")
 
@@ -98,19 +98,19 @@ def name_missed_rows(evidence: Evidence, suite: Suite) -> str | None:
     """Name the drawn rows that a whole run would have called, if this one lacks some; None if one failed or all ran."""
     if "drawn" not in evidence.footer:
         return "drawn rows"
-    return None if evidence.drawn.failed or has_called_all(evidence, suite) else "some drawn rows"
+    return None if evidence.drawn.failed or drew_all(evidence, suite) else "some drawn rows"
 
 
-def has_called_all(evidence: Evidence, suite: Suite) -> bool:
-    """Ask whether a run called every drawn row that a whole run of its suite calls."""
+def drew_all(evidence: Evidence, suite: Suite) -> bool:
+    """Ask whether a run was of every drawn row of its suite, those of other shards too, and reached the end."""
     if not evidence.footer.get("drawn"):
         return False
     from ..draw.rows import count_drawn_rows  # slow to import
 
     due = count_drawn_rows(suite_of_run(suite, evidence).combinations)
-    return _has_called_what_it_planned(evidence) and evidence.rows_to_draw >= due
+    return _reached_the_end(evidence) and evidence.rows_to_draw >= due
 
 
-def _has_called_what_it_planned(evidence: Evidence) -> bool:
-    """Ask whether a run called as many drawn rows as its header says; fewer if the backend was given up."""
+def _reached_the_end(evidence: Evidence) -> bool:
+    """Ask whether each drawn row was called, or is of another shard or waived; not so if the backend was given up."""
     return evidence.drawn.called + evidence.drawn.not_called == evidence.rows_to_draw

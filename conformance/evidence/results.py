@@ -101,7 +101,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Target:
-    """The part of the suite that a run covers. An empty tuple means everything that is claimed."""
+    """The part of the suite that a run covers. An empty tuple means all; claims then say what of it is required."""
 
     operations: tuple[str, ...] = ()
     documents: tuple[str, ...] = ()

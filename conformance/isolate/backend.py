@@ -44,9 +44,9 @@ CallRows = Callable[[Iterable[list[Row]]], Generator[Result]]
 
 def isolation_of(backend: str, requested: Isolation | None = None) -> Isolation:
     """Return the requested isolation; by default a worker, or none for the suite's own backends."""
-    if requested is not None:
-        return requested
-    return "none" if is_own(backend) else "worker"
+    if requested == "none" and backend.startswith("cmd:"):
+        return "worker"  # a program has a process of its own in any case
+    return requested or ("none" if is_own(backend) else "worker")
 
 
 def choose_limits(backend: str, seconds: float | None = None, mebibytes: int | None = None) -> ProcessLimits:

@@ -79,8 +79,7 @@ def read_lock(folder: Path, name: str = LOCK) -> list[str]:
 class LockedRows(NamedTuple):
     """The rows that some suites have had: of the first cases of the lock, and of the first combinations."""
 
-    rows: str
-    """Their digest."""
+    digest: str
     cases: int
     combinations: int
     suites: tuple[str, ...]
@@ -88,16 +87,16 @@ class LockedRows(NamedTuple):
 
     @property
     def lines(self) -> list[str]:
-        return [f"rows {self.rows} of {self.cases} cases and {self.combinations} combinations", *self.suites]
+        return [f"rows {self.digest} of {self.cases} cases and {self.combinations} combinations", *self.suites]
 
 
 def read_locked_rows(folder: Path) -> list[LockedRows]:
     """Read which suites have had which rows. Later ones have all rows of those before."""
     found, words = [], read_lock(folder, SUITES_LOCK)
     for begin in (at for at, word in enumerate(words) if word == "rows"):
-        rows, cases, combinations = words[begin + 1], int(words[begin + 3]), int(words[begin + 6])
+        digest, cases, combinations = words[begin + 1], int(words[begin + 3]), int(words[begin + 6])
         suites = takewhile(lambda word: word != "rows", words[begin + 8 :])
-        found.append(LockedRows(rows, cases, combinations, tuple(suites)))
+        found.append(LockedRows(digest, cases, combinations, tuple(suites)))
     return found
 
 

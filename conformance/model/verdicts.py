@@ -35,7 +35,7 @@ APPEARANCES: dict[Verdict, Appearance] = {
     ),
     OBSERVED: Appearance(
         "◆", "observed", "cyan",
-        "The document leaves the call unspecified. What was done is recorded and breaks nothing settled.",
+        "The call is unspecified, or rejected for its great size. It is recorded, and breaks nothing settled.",
     ),
     NOT_CLAIMED: Appearance(
         "○", "open", "",

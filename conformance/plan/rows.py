@@ -112,9 +112,9 @@ class Plan:
     suite: Suite
     rows: tuple[Row, ...]
     nonce: str | None = None
-    """Set if the plan is under a nonce: see `challenge`."""
+    """Set if the plan is under a nonce: see `plan_under_nonce`."""
     select: str | None = None
-    """Set if the plan has only the rows that -k chooses: see `select_rows`."""
+    """Set if the plan has only the rows that -k or --quick chooses: see `select_rows`."""
 
     def as_of(self, earlier: EarlierSuite) -> Plan:
         """Return the plan that an earlier suite had."""

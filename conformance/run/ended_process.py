@@ -18,7 +18,7 @@ class HangPolicy(NamedTuple):
     """The limits of a run on calls that time out, apart from the time that one call may take."""
 
     max_hangs: int = 3
-    """Rows of a case and operation that may hang; the next are not called. 0: no limit."""
+    """Rows of a case and operation that may hang in turn; the next are not called. 0: no limit."""
     budget_seconds: float = 1800.0
     """Seconds that calls may lose by timing out, for each of --jobs."""
 

@@ -1,4 +1,4 @@
-"""The drawn rows of a run: called after the others, the first failure of each kind with its smallest case."""
+"""The drawn rows of a run: their results, with the first failure of each kind with its smallest case."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ class RunRequest:
     maxfail: int | None = None
     """The number of rows that fail in the target after which no row is called."""
     drawn_rows: int = 0
-    """The number of rows that are drawn and called after the others."""
+    """The number of drawn rows. They come before the rows with many elements."""
     resume: bool = False
     """Go on with the run that left results in the folder."""
     with_subject: bool = False
@@ -131,7 +131,7 @@ def run_suite(
                 is_run = result is None or set(result.verdicts.values()) != {NOT_RUN}
                 if not open_folder and not is_run:
                     continue
-                if result is not None:  # None: a drawn row that did not fail
+                if result is not None:  # None: a drawn row that did not fail, or not the first that fails so
                     notes.extend(note_fewer_calls(row, result))
                     uncalled[row.case.id] += result.detail == AFTER_HANGS
                     judged = setup.apply_waivers(row, result)

@@ -65,9 +65,9 @@ def lock_suite(plan: Plan, cases_path: Path) -> None:
     for each in read_locked_rows(cases_path):
         earlier = EarlierSuite(frozenset(ids[each.cases :]), each.combinations)
         if (each.cases, each.combinations) == (own.cases, own.combinations):
-            before = [suite for suite in each.suites if suite != plan.suite.digest] if each.rows == own.rows else []
+            before = [suite for suite in each.suites if suite != plan.suite.digest] if each.digest == own.digest else []
             own = own._replace(suites=(*before, *own.suites))
-        elif digest_rows(plan.as_of(earlier)) == each.rows:
+        elif digest_rows(plan.as_of(earlier)) == each.digest:
             kept.append(each)
     lines = [line for each in (*kept, own) for line in each.lines]
     replace_text(cases_path / SUITES_LOCK, "".join(f"{line}\n" for line in lines))

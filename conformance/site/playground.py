@@ -108,7 +108,7 @@ def _describe_clause(rule: Rule, document: str) -> dict[str, Any]:
     """Return how a document treats a rule, the lines that state it, and the reason where none does."""
     treatment = rule.treatment_in(document)
     return {
-        "standing": treatment,
+        "treatment": treatment,
         "lines": [[each.line, each.words] for each in rule.pointers_in(document)],
         "why": rule.reason_in(document) if treatment == "our ruling" else None,
         "finding": rule.as_read.get(rule.source_of(document)),

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ..adapter import FAMILIES, is_own
-from ..evidence.drawn import count_added, has_called_all, name_missed_rows, plan_of_run
+from ..evidence.drawn import count_added, drew_all, name_missed_rows, plan_of_run
 from ..evidence.results import Evidence, Target
 from ..load.folders import digest_of_folders, find_cases_folder, find_spec_folder
 from ..model import BAD, ERROR, FAIL, LIMITS, NOT_CLAIMED, NOT_RUN, WAIVED, Claims, Result, Suite, Verdict, fails
@@ -92,7 +92,7 @@ class VerdictLimits(NamedTuple):
 
     in_process: bool = False
     """Whether the backend is not our own and ran in our process."""
-    drawn: str | None = None
+    missed_rows: str | None = None
     """The name of drawn rows that a whole run would have called, and this one did not."""
     calls: Mapping[str, str] = MappingProxyType({})
     """The name of equal calls that had no time, by document."""
@@ -110,7 +110,7 @@ def conclude_evidence(plan: Plan, evidence: Evidence) -> Conclusion:
     overdue: tuple[str, ...] = ()
     if header.get("waivers"):
         whole = not target.is_part and not _lacks_rows(plan, results, target, claims)
-        overdue = waive.find_overdue(header, results, plan.rows, whole, has_called_all(evidence, plan.suite))
+        overdue = waive.find_overdue(header, results, plan.rows, whole, drew_all(evidence, plan.suite))
     missed = None if target.row_options or target.shard else name_missed_rows(evidence, plan.suite)
     calls = sentences.name_missing_calls(evidence.footer.get("notes", ()), results)
     conclusion = conclude(
@@ -210,8 +210,8 @@ def conclude(
     # from here on a yes can only become weaker
     if waived and code == CONFORMS:
         why += f"; {waived}"
-    if limits.drawn and code == CONFORMS:
-        why += f", without {limits.drawn}"
+    if limits.missed_rows and code == CONFORMS:
+        why += f", without {limits.missed_rows}"
     code, why = _limit_to_suite(plan.suite, code, why)
     if doubt and code == FAILS and doubt[0] == INCOMPLETE:
         why += f"; {doubt[1]}"
@@ -224,7 +224,7 @@ def conclude(
     scope = sentences.scope_phrase(plan.suite) + (" as run in the suite's own process" if limits.in_process else "")
 
     def name_not_run(calls: Iterable[str | None]) -> tuple[str, ...]:
-        return tuple(filter(None, (limits.drawn, *calls, None if target.large else sentences.LARGE_TENSORS)))
+        return tuple(filter(None, (limits.missed_rows, *calls, None if target.large else sentences.LARGE_TENSORS)))
 
     not_run = name_not_run(dict.fromkeys(limits.calls.values()))
     of_documents = group_pairs((standing.document, standing) for standing in standings)

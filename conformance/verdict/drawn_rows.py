@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import islice
 
-from ..evidence.drawn import has_called_all, suite_of_run
+from ..evidence.drawn import drew_all, suite_of_run
 from ..evidence.results import Evidence, InvalidEvidence, Target
 from ..model import BAD, WAIVED, Result, Suite
 from ..plan.rows import Plan, Row, parse_drawn_id
@@ -58,7 +58,7 @@ def _draw_rows(plan: Plan, evidence: Evidence) -> Sequence[Row]:
 def _pick_called(evidence: Evidence, rows: Sequence[Row], suite: Suite) -> dict[str, Row]:
     if "drawn" not in evidence.footer:
         return {}
-    is_whole = has_called_all(evidence, suite) and not evidence.drawn.failed
+    is_whole = drew_all(evidence, suite) and not evidence.drawn.failed
     again: dict[str, Row] = {}
     for shard in evidence.header.get("shards") or [{"shard": evidence.target.shard, "drawn": evidence.drawn.called}]:
         target = Target(shard=shard["shard"])

@@ -133,7 +133,7 @@ def test_two_documents_part_on_the_added_rule(cli: Cli) -> None:
 def test_like_takes_over_what_a_document_allows(dialect: Path, cli: Cli) -> None:
     differing = cli("diff", "static-graph-v0.9", "acme-2026", "--suite", dialect, "--json").expect(0).data["rules"]
     assert {kind: [each["rule"] for each in rules] for kind, rules in differing.items()} == {
-        "added": ["acme-six-entries"], "dropped": [], "same rule, other standing": [],
+        "added": ["acme-six-entries"], "dropped": [], "same rule, treated otherwise": [],
     }  # fmt: skip
     spoil(dialect / "spec" / "sources.yaml", "like: static", "without: [view-or-copy]\n    like: static")
     rules = load_spec(dialect / "spec").rules

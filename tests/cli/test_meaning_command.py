@@ -124,7 +124,7 @@ def test_diff_documents_says_what_was_added_and_shows_it(cli: Cli) -> None:
     data = answer(cli, "diff", "static-oneapi", "static-graph-v0.9")
     changes = {kind: {each["rule"] for each in rules} for kind, rules in data["rules"].items()}
     assert "zero-meets-infer" in changes["added"]
-    assert "lower-bound" in changes["same rule, other standing"]
+    assert "lower-bound" in changes["same rule, treated otherwise"]
     assert changes["dropped"] == set()
     back = answer(cli, "diff", "static-graph-v0.9", "static-oneapi")
     assert {each["rule"] for each in back["rules"]["dropped"]} == changes["added"]

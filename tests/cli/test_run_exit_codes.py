@@ -128,7 +128,8 @@ def test_a_process_that_cannot_be_started_again(
     spare_planted(monkeypatch)
     (tmp_path / "program.py").write_text(GIVES_UP, encoding="utf-8")
     backend = f"cmd:{sys.executable} -I -S {tmp_path / 'program.py'} {tmp_path / 'begun'}"
-    said = command.run(backend, "--isolation", "worker", "--json").expect(1)
+    said = command.run(backend, "--isolation", "none", "--json").expect(1)
+    assert read(command.out / "results.jsonl").header["isolation"] == "worker", "it is in a process of its own"
     never_conforms(said)
     assert said.data["verdicts"]["not run"] > 100
     assert any("given up after 3 starts that failed" in note for note in said.data["notes"])

@@ -22,11 +22,11 @@ def three_drawn_rows(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 def test_the_bundled_rows_are_those_that_are_locked() -> None:
     plan, (*before, now) = bundled_plan(), read_locked_rows(find_cases_folder())
-    assert digest_rows(plan) == now.rows, "the rows changed: conformance check --lock, and all libraries again"
+    assert digest_rows(plan) == now.digest, "the rows changed: conformance check --lock, and all libraries again"
     assert plan.suite.digest == now.suites[-1]
     for each in before:
         rows = digest_rows(plan.as_of(plan.suite.earlier[each.suites[0]]))
-        assert rows == each.rows, "an earlier row changed: evidence of earlier suites counts no more"
+        assert rows == each.digest, "an earlier row changed: evidence of earlier suites counts no more"
 
 
 @pytest.mark.usefixtures("three_drawn_rows")
