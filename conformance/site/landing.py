@@ -1,4 +1,4 @@
-"""The landing page: its answer in a sentence, and a line for each backend and version, the best library first."""
+"""The data of the landing page: its answer in a sentence, and a line for each backend and version, the best first."""
 
 from __future__ import annotations
 

@@ -12,7 +12,21 @@ from ..adapter import FAMILIES, is_own
 from ..evidence.drawn import count_added, drew_all, name_missed_rows, plan_of_run
 from ..evidence.results import Evidence, Target
 from ..load.folders import digest_of_folders, find_cases_folder, find_spec_folder
-from ..model import BAD, ERROR, FAIL, LIMITS, NOT_CLAIMED, NOT_RUN, WAIVED, Claims, Result, Suite, Verdict, fails
+from ..model import (
+    BAD,
+    ERROR,
+    FAIL,
+    NOT_CLAIMED,
+    NOT_RUN,
+    PASS,
+    WAIVED,
+    Claims,
+    Result,
+    Suite,
+    Verdict,
+    covers,
+    fails,
+)
 from ..model.verdicts import Label, count_failed, describe_severity
 from ..plan.quick import QUICK
 from ..plan.rows import Plan, explain_drawn
@@ -309,7 +323,7 @@ def _exit_code(
         return INCOMPLETE, f"incomplete: nothing ran; {_explain_no_row(target.select, plan)}"
     if target.row_options:
         return INCOMPLETE, f"incomplete: {sentences.describe_filter(target, len(plan.suite.cases))}"
-    if unmet := list(_find_unmet(standings, claims, target)):
+    if unmet := list(_find_unmet(standings, groups, claims, target)):
         return INCOMPLETE, f"incomplete: required and not shown: {', '.join(unmet)}"
     if gaps := [standing for standing in standings if standing.name not in ("conforms", NOT_CLAIMED)]:
         return INCOMPLETE, f"incomplete: {gaps[0].document} for {gaps[0].type}: {describe_gap(gaps[:1])}"
@@ -331,9 +345,13 @@ def _explain_no_row(select: str, plan: Plan) -> str:
     return f"-k {select!r} is in no row of the target; {hint}"
 
 
-def _find_unmet(standings: Iterable[Standing], claims: Claims, target: Target) -> Iterator[str]:
-    """Find what --require or the target demands and the run does not show."""
-    standings = list(standings)
+def _find_unmet(
+    standings: Sequence[Standing], groups: Mapping[tuple[str, str], list[SimilarRows]], claims: Claims, target: Target
+) -> Iterator[str]:
+    """Find what --require or the target demands and the run does not show.
+
+    A facet is shown if it is claimed and a row that needs it passes; its family, if all of it is claimed.
+    """
     for operation in target.operations:
         if operation not in claims.operations:
             yield operation
@@ -343,18 +361,13 @@ def _find_unmet(standings: Iterable[Standing], claims: Claims, target: Target) -
     for type_ in target.types:
         if not any(s.type == type_ and s.name == "conforms" for s in standings):
             yield type_
+    passing = (rows.rows for (document, _), some in groups.items() for rows in some if rows.verdicts[document] == PASS)
+    shown = {facet for rows in passing for row in rows for facet in row.facets} if target.require else set()
     for demand in target.require:
         about = [s for s in standings if demand in (s.document, s.type, s.operation)]
         if demand.partition(":")[0] in FAMILIES:
-            if any(_overlap(demand, facet) for facet in claims.not_claimed):
+            is_left_out = any(covers(name, demand) or name.partition(":")[0] == demand for name in claims.not_claimed)
+            if is_left_out or not any(covers(demand, facet) for facet in shown):
                 yield demand
         elif not about or any(standing.name != "conforms" for standing in about):
             yield demand
-
-
-def _overlap(first: str, second: str) -> bool:
-    """Ask whether the facets that two names stand for have some in common; two limits of one kind always do."""
-    family = first.partition(":")[0]
-    if family in LIMITS:
-        return family == second.partition(":")[0]
-    return second in (first, family) or first == second.partition(":")[0]
