@@ -303,7 +303,7 @@ def count_called(evidence: Evidence) -> int:
 
     Evidence holds the drawn rows that failed, and counts all.
     """
-    held = sum(result.outcome.kind != "none" and parse_drawn_id(result.row) is None for result in evidence.results)
+    held = sum(result.was_called and parse_drawn_id(result.row) is None for result in evidence.results)
     return held + evidence.drawn.called
 
 

@@ -170,7 +170,7 @@ def _show(report: Verification, unmet: Sequence[str], repeated: Repetition | Non
     backend = report.evidence.header["backend"]
     notes = (*report.conclusion.notes, *report.evidence.footer["notes"])
     print_conclusion(f"{backend['name']} {backend['version']}", report.conclusion, notes)
-    rows = count_noun(len(report.evidence.results), "row")
+    rows = count_noun(sum(result.was_called for result in report.evidence.results), "row")
     say(f"{OK_SIGN} {', '.join(report.files)}: {rows} judged again; every number and verdict follows from them")
     say("  written by: unknown. Only a signature shows who wrote the evidence (--certificate checks it),")
     say("  and only another run whether it is true (--repeat N BACKEND calls N rows again)")

@@ -151,6 +151,10 @@ class Result(NamedTuple):
         """Return the outcome of a step. Generated steps have only that of the deciding one."""
         return self.outcomes[step if len(self.outcomes) > 1 else 0]
 
+    @property
+    def was_called(self) -> bool:
+        return self.outcome.kind != "none"
+
     def to_json(self) -> dict[str, Any]:
         """Return the record in results.jsonl, without the milliseconds, so that equal runs write equal rows."""
         record: dict[str, Any] = {"record": "row", "row": self.row}

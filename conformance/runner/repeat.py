@@ -37,7 +37,7 @@ def repeat(evidence: Evidence, plan: Plan, backend: str, number: int) -> Repetit
 
     CannotStart if the backend does not start, or is not the one that the evidence names.
     """
-    called = {result.row: result for result in evidence.results if result.outcome.kind != "none"}
+    called = {result.row: result for result in evidence.results if result.was_called}
     written = {row.id: row for row in plan_of_run(plan, evidence).rows if row.id in called}
     every = written | draw_called_rows(plan, evidence)
     chosen = set(random.SystemRandom().sample(sorted(every), min(number, len(every))))

@@ -155,8 +155,9 @@ def conclude_evidence(plan: Plan, evidence: Evidence) -> Conclusion:
 def _find_doubt(plan: Plan, evidence: Evidence) -> tuple[int, str] | None:
     """Return the exit code and the reason if nothing conforms, whatever the rows say; None if there is no doubt."""
     if evidence.interrupted:
-        ran = sum(result.outcome.kind != "none" for result in evidence.results)
-        return INCOMPLETE, f"incomplete: the run was interrupted after {ran:,} of {len(plan.rows):,} rows"
+        ran, target, claims = sum(result.was_called for result in evidence.results), evidence.target, evidence.claims
+        due = sum(any(in_target(row, each, target, claims) for each in row.documents) for row in plan.rows)
+        return INCOMPLETE, f"incomplete: the run was interrupted after {ran:,} of {due:,} rows"
     names = planted.names(evidence.header.get("isolation", "none"))
     if uncaught := planted.find_uncaught(names, evidence.footer["planted"]):
         why = f"our own planted fault was not caught: {', '.join(uncaught)}; no verdict of this run is reliable"
@@ -208,7 +209,7 @@ def conclude(
                 standing.append(group)
         # nobody asked for such rows and they count nowhere, but a failure in them is said
         if not within and not FAILED_OR_WAIVED.isdisjoint(group.verdicts[document] for document in about):
-            called = [each for each in group.rows if results[each.id].outcome.kind != "none"]
+            called = [each for each in group.rows if results[each.id].was_called]
             unclaimed += [group._replace(rows=called)] if called else []
         if not row.has_listed_type:
             unlisted.append(group)

@@ -194,7 +194,7 @@ def group_failures(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> Fa
 
     Nothing is known to fail in a row that a waiver kept from being called.
     """
-    results = {result.row: result for result in evidence.results if result.diagnosis and result.outcome.kind != "none"}
+    results = {result.row: result for result in evidence.results if result.diagnosis and result.was_called}
     rows = [(row, results[row.id]) for row in plan_of_run(plan, evidence).rows if row.id in results]
     failed = [each for each in rows if each[1].is_failure]
     target, claims = evidence.target, evidence.claims

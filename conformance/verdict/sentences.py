@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 
 from ..adapter.claims import NO_REJECTIONS
@@ -152,10 +152,11 @@ def note_adapter_errors(results: Iterable[Result]) -> Iterator[str]:
             yield f"the adapter raised {name} in {rows}{advice}"
 
 
-def note_resumed(results: Collection[Result]) -> Iterator[str]:
+def note_resumed(results: Iterable[Result]) -> Iterator[str]:
     """Note that rows were called before the run began, if some were."""
-    if resumed := sum(result.resumed for result in results):
-        yield f"{resumed:,} of {len(results):,} rows are from an earlier run that was interrupted"
+    called = [result for result in results if result.was_called]
+    if resumed := sum(result.resumed for result in called):
+        yield f"{resumed:,} of {len(called):,} rows are from an earlier run that was interrupted"
 
 
 def describe_limits(

@@ -70,17 +70,19 @@ def test_an_unfinished_run_is_named_as_such(command: Command) -> None:
     assert said.out.endswith("one thing does not follow from the evidence; do not rely on this report\n")
 
 
+OF_ALL = "exit 4: incomplete: the run was interrupted after ([0-9]+) of \\1 rows"
 INTERRUPTED = {
-    "failing": (mini("Flushes"), slice(0, -9), "fails?: .*; incomplete: the run was interrupted after [0-9]+ of"),
-    "whole": ("reference", slice(0, -1), "exit 4: incomplete: the run was interrupted after ([0-9]+) of \\1 rows"),
-    "a header": ("reference", slice(0, 1), "exit 4: incomplete: the run was interrupted after 0 of"),
+    "failing": (mini("Flushes"), (), slice(0, -9), "fails?: .*; incomplete: the run was interrupted after [0-9]+ of"),
+    "whole": ("reference", (), slice(0, -1), OF_ALL),
+    "of a type": ("reference", ("--type", "f16"), slice(0, -1), OF_ALL),
+    "a header": ("reference", (), slice(0, 1), "exit 4: incomplete: the run was interrupted after 0 of"),
 }
 
 
 @pytest.mark.parametrize("name", INTERRUPTED)
 def test_a_report_shows_the_rows_of_an_interrupted_run(command: Command, name: str) -> None:
-    backend, kept, why = INTERRUPTED[name]
-    command.run(backend)
+    backend, options, kept, why = INTERRUPTED[name]
+    command.run(backend, *options)
     path = command.out / "results.jsonl"
     cut_results(path, lines_of(path)[kept])
     again = f"run the command of that run with --resume {command.out} instead of --out"
