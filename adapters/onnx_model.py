@@ -28,10 +28,12 @@ def model(graph: Graph, opset: int = OPSET) -> Any:
     """Return the model of a graph; `arguments` names its inputs."""
     parts = onnx_parts(graph)
     nodes = [helper.make_node(*names, **attributes) for *names, attributes in parts.nodes]
-    inputs, outputs = ([info(*each) for each in some] for some in (parts.inputs, parts.outputs))
-    constants = [initializer(*each) for each in parts.constants]
-    between = [info(f"between{number}", node.result) for number, node in enumerate(graph.nodes[:-1]) if node.result]
-    whole = helper.make_graph(nodes, "graph", inputs, outputs, constants, value_info=between)
+    inputs, constants = [info(*each) for each in parts.inputs], [initializer(*each) for each in parts.constants]
+    between = {f"between{number}": node.result for number, node in enumerate(graph.nodes[:-1]) if node.result}
+    # the answer of a branch is an output, and is declared there alone
+    outputs = [info(name, between.pop(name, declared)) for name, declared in parts.outputs]
+    value_info = [info(*each) for each in between.items()]
+    whole = helper.make_graph(nodes, "graph", inputs, outputs, constants, value_info=value_info)
     opsets = [helper.make_opsetid("", ONNX_OPSETS.get(graph.nodes[0].operation, opset))]
     return helper.make_model(whole, opset_imports=opsets, ir_version=IR_VERSION)
 

@@ -111,9 +111,10 @@ def model(graph: Graph, name: str, opset: int) -> str:
         f"{f', **{spell(attributes)}' if attributes else ''})"
         for operator, operands, outputs, attributes in parts.nodes
     ]
-    inputs, outputs = ([info(*each) for each in some] for some in (parts.inputs, parts.outputs))
-    constants = [initializer(*each) for each in parts.constants]
-    between = [info(f"between{number}", node.result) for number, node in enumerate(graph.nodes[:-1]) if node.result]
+    inputs, constants = [info(*each) for each in parts.inputs], [initializer(*each) for each in parts.constants]
+    declared = {f"between{number}": node.result for number, node in enumerate(graph.nodes[:-1]) if node.result}
+    outputs = [info(name, declared.pop(name, of_output)) for name, of_output in parts.outputs]
+    between = [info(*each) for each in declared.items()]
     lists = (("nodes", nodes), ("inputs", inputs), ("outputs", outputs), ("constants", constants), ("between", between))
     lines = [f"{what} = [\n{indent(''.join(f'{each},{chr(10)}' for each in some), '    ')}]" for what, some in lists]
     lines.append('graph = helper.make_graph(nodes, "graph", inputs, outputs, constants, value_info=between)')

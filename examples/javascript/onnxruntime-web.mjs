@@ -118,6 +118,11 @@ function tensor(given) {
   return ask(() => new ort.Tensor(name, elements, lengths));
 }
 
+// The library makes a tensor of each answer, whose constructor throws a RangeError at a length past 2^31, as one below 0.
+function rejectLength(error) {
+  throw error instanceof RangeError ? new Error(error.message) : error;
+}
+
 async function compile(graph) {
   const model = modelOf(graph), options = { executionProviders: ["wasm"], logSeverityLevel: 4 };
   const session = await ask(() => ort.InferenceSession.create(model, options));
@@ -128,7 +133,7 @@ async function compile(graph) {
       const given = await tensor(src), feeds = {};
       for (const name of session.inputNames) if (!name.startsWith("shape")) feeds[name] = given;
       for (const [k, shape] of shapes.filter((_, k) => own[k]).entries()) feeds[names[k]] = await tensor(shape);
-      const { dst } = await ask(() => session.run(feeds));
+      const { dst } = await ask(() => session.run(feeds).catch(rejectLength));
       const type = TENSOR_TYPES.find((each) => TYPES[each][1] === dst.type);
       return { type, dims: dst.dims.map(BigInt), memory: bytesOf(dst.data) };
     },

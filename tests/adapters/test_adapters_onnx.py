@@ -55,6 +55,13 @@ def test_each_output_has_a_type_and_no_dims() -> None:
     assert [(type_.elem_type, type_.HasField("shape")) for type_ in types] == [(16, False)] * 2
 
 
+def test_what_a_branch_declares_is_declared_of_its_output_alone() -> None:
+    given = graph("f32", (2, 3), (6,), result=Declared("bf16", (6,)))
+    model = write_model(given._replace(nodes=(*given.nodes, given.nodes[0]._replace(takes_src=True, result=None))))
+    assert {each.name: each.type.tensor_type.elem_type for each in model.output} == {"dst": 1, "between0": 16}
+    assert not model.value_info
+
+
 def test_a_chain_is_one_graph() -> None:
     given = graph("f32", (2, 3), (6,))
     model = write_model(given._replace(nodes=given.nodes * 3))
