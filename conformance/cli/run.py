@@ -230,8 +230,8 @@ def _read_request(args: argparse.Namespace, plan: Plan) -> RunRequest:
     check_names(plan.suite.spec, args.operation, args.type, args.document)
     partial = args.last_failed or args.operation or args.document or args.type
     if (partial or args.select is not None) and args.drawn_rows:
-        what = f"--drawn-rows {args.drawn_rows} draws calls of the whole target"
-        raise Stop(f"{what}; drop the options that choose a part of it")
+        what = f"--drawn-rows {args.drawn_rows} draws calls of all that is claimed"
+        raise Stop(f"{what}; drop -k, --quick, --last-failed, --operation, --document and --type")
     drawn_rows = request.drawn_rows if args.drawn_rows is None else args.drawn_rows
     if partial:
         drawn_rows = 0

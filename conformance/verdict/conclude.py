@@ -325,7 +325,7 @@ def _exit_code(
     if target.row_options:
         return INCOMPLETE, f"incomplete: {sentences.describe_filter(target, len(plan.suite.cases))}"
     if unmet := list(_find_unmet(standings, groups, claims, target)):
-        return INCOMPLETE, f"incomplete: required and not shown: {', '.join(unmet)}"
+        return INCOMPLETE, f"incomplete: asked for and not shown: {', '.join(unmet)}"
     if gaps := [standing for standing in standings if standing.name not in ("conforms", NOT_CLAIMED)]:
         return INCOMPLETE, f"incomplete: {gaps[0].document} for {gaps[0].type}: {describe_gap(gaps[:1])}"
     if not any(standing.name == "conforms" for standing in standings):

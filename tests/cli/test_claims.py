@@ -155,12 +155,12 @@ def test_no_call_past_a_limit_is_drawn(command: Command) -> None:
 def test_a_facet_is_shown_by_a_row_that_passes(command: Command) -> None:
     backend, of_static = f"{__name__}:FewDims", ("--operation", "StaticReshape")
     command.run(backend, "--require", "rank:2", "--require", "runtime-shape", "--require", "type:f16").expect(0)
-    assert command.run(backend, "--require", "rank:3").expect(4).last.endswith("required and not shown: rank:3")
+    assert command.run(backend, "--require", "rank:3").expect(4).last.endswith("asked for and not shown: rank:3")
     for demand in ("runtime-shape", "shape-type:s64"):  # which no call of StaticReshape needs
         said = command.run(backend, *of_static, "--require", demand).expect(4)
-        assert said.last.endswith(f"required and not shown: {demand}")
+        assert said.last.endswith(f"asked for and not shown: {demand}")
     again = command("verify", command.out, "--suite", command.folder, "--require", "runtime-shape")
-    again.expect(1, out="required and not shown: shape-type:s64, runtime-shape")
+    again.expect(1, out="asked for and not shown: shape-type:s64, runtime-shape")
 
 
 # ── --maxfail ─────────────────────────────────────────────────────────────────────────────────────

@@ -46,7 +46,7 @@ def test_a_target_narrows_what_is_run_and_what_is_said(
     [
         ("ClaimsOne", "--operation StaticReshape --document reshape-spec-v0.7", "not shown: reshape-spec-v0.7"),
         ("ClaimsOne", "--document static-oneapi --document reshape-spec-v0.7", "not shown: reshape-spec-v0.7"),
-        ("LeavesOutOneType", "--type f32 --type f16", "required and not shown: f16"),
+        ("LeavesOutOneType", "--type f32 --type f16", "asked for and not shown: f16"),
     ],
 )
 def test_a_target_that_is_not_claimed_is_incomplete(command: Command, backend: str, chosen: str, why: str) -> None:
@@ -65,7 +65,7 @@ def test_a_target_that_is_not_claimed_is_incomplete(command: Command, backend: s
 def test_a_demand_is_met_or_the_run_is_incomplete(command: Command, backend: str, demand: str, code: int) -> None:
     said = command.run(mini(backend), "--require", demand).expect(code)
     if code:
-        assert said.last.endswith(f"incomplete: required and not shown: {demand}")
+        assert said.last.endswith(f"incomplete: asked for and not shown: {demand}")
 
 
 def test_one_case_can_be_chosen_and_shows_nothing_whole(command: Command) -> None:

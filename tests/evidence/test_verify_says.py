@@ -40,8 +40,8 @@ def test_verify_does_not_know_who_wrote_the_evidence(command: Command) -> None:
     ("words", "code", "told"),
     [
         (("--require", "bf16", "--require", "layout:reversed"), 0, ""),
-        (("--require", "type"), 1, "--require type: incomplete: required and not shown: type"),
-        (("--require", "reshape-spec-v0.7", "--require", "f16"), 1, "required and not shown: reshape-spec-v0.7"),
+        (("--require", "type"), 1, "--require type: incomplete: asked for and not shown: type"),
+        (("--require", "reshape-spec-v0.7", "--require", "f16"), 1, "asked for and not shown: reshape-spec-v0.7"),
         (("--require", "no-such"), 2, "unknown requirement"),
     ],
 )

@@ -92,7 +92,7 @@ def test_a_call_that_is_rejected_at_compile_is_not_made_again() -> None:
 def test_fewer_calls_are_noted(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows that pass are equal, however many calls there was time for; only the note has the number."""
     records = []
-    for seconds in (0.001, 60.0):
+    for seconds in (0.001, float("inf")):
         monkeypatch.setattr(row_module, "REPEAT_SECONDS", seconds)
         out = tmp_path / str(seconds)
         said = cli("run", "reference", "-k", "more-calls-than-16-bits-count", "--out", out).out

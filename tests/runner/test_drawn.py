@@ -431,7 +431,7 @@ def test_a_resumed_run_draws_again(
 
 def test_a_part_of_the_rows_has_no_drawn_ones(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["run", "reference", "--drawn-rows", "5", "-k", "infer"]) == 2
-    assert "--drawn-rows 5 draws calls of the whole target" in capsys.readouterr().err
+    assert "--drawn-rows 5 draws calls of all that is claimed" in capsys.readouterr().err
 
 
 # ── what is drawn ─────────────────────────────────────────────────────────────────────────────────

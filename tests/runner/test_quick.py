@@ -56,7 +56,7 @@ def test_a_planted_backend_fails_a_quick_run(cli: Cli, tmp_path: Path) -> None:
     [
         (("-k", "zero"), "-k and --quick both choose rows; give one of them"),
         (("--suite", "SUITE"), "--quick lists rows of the bundled suite; drop --suite"),
-        (("--drawn-rows", "9"), "--drawn-rows 9 draws calls of the whole target"),
+        (("--drawn-rows", "9"), "--drawn-rows 9 draws calls of all that is claimed"),
     ],
 )
 def test_quick_and_other_choices(cli: Cli, tmp_path: Path, words: tuple[str, ...], why: str) -> None:
