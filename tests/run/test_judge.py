@@ -286,6 +286,8 @@ def test_an_earlier_answer_is_stale() -> None:
     assert of(second, lambda b: patterns(first), (bytes(old[:]),)) == "stale: an earlier answer"
     assert of(second, None, (bytes(old[:]),)) is None
     assert of(second, lambda b: b[::-1], (bytes(old[:]),)) == "same elements in another order"
+    nan = TensorSpec("f16", (1,), bits="7c01")
+    assert of(nan, lambda b: np.array([0x7E00], "<u2"), (b"\x00\x7e",)) == "NaN payload lost", "not stale by chance"
 
 
 def test_bytes_too_few_and_too_many() -> None:
