@@ -114,8 +114,8 @@
       make('ul', {}, ...found.filter(([, rules]) => rules.includes(rule)).map(([name]) => describeClause(rule, name)))));
   }
   function describeClause(rule, name) {
-    const {standing, lines, why, finding} = data.documents[name].rules[rule], page = `spec/${name}.html`;
-    const said = [standing, ...lines.map(([line, words]) => `line ${line} “${words}”`)].join(', ');
+    const {treatment, lines, why, finding} = data.documents[name].rules[rule], page = `spec/${name}.html`;
+    const said = [treatment, ...lines.map(([line, words]) => `line ${line} “${words}”`)].join(', ');
     return make('li', {}, link(`${page}#rule-${rule}`, name), `: ${said}${why ? `. ${why}` : ''}`,
       ...(finding && lines.length ? [' (', link(`${page}#finding-${finding}`, finding), ')'] : []));
   }
