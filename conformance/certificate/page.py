@@ -6,7 +6,6 @@ import shlex
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from ..evidence.command import list_suite_options
-from ..evidence.drawn import count_added
 from ..evidence.folder import CERTIFICATE, PUBLISHED, name_of_folder
 from ..model.verdicts import SEVERITIES, Label
 from ..report.badge import MAX_DOCUMENTS_NAMED, describe_run, draw_badge
@@ -125,8 +124,7 @@ def render_pages(
         copied=files, site=site, people=describe_people(statement, shown),
         tested=order_files(run.evidence),
         rules=[(entry.rule.id, len(entry.broken)) for entry in collect_rules(run) if entry.broken],
-        added=count_added(run.plan, run.evidence), signers=SIGNERS,
-        verify=verify_command(site or ".", run.evidence.header, trust),
+        signers=SIGNERS, verify=verify_command(site or ".", run.evidence.header, trust),
     )  # fmt: skip
     yield BADGE, _draw_badge(statement, level, run)
 

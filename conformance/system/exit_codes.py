@@ -31,8 +31,8 @@ EXIT_CODES: dict[int, ExitCode] = {
     INCOMPLETE: ExitCode("incomplete", "incomplete: filtered, a shard, not run, or nothing claimed"),
     UNTRUSTED: ExitCode(
         "untrusted",
-        "a planted backend passed, or somebody changed the results or the adapter during the run: do not trust this "
-        "run",
+        "a planted backend passed, results or adapter were changed during the run, or the suite failed: do not trust "
+        "this run",
         "no verdict",
     ),
     OVERDUE: ExitCode(

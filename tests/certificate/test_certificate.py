@@ -515,16 +515,6 @@ def test_a_badge_shows_level_and_limits_of_a_success(plan: Plan, tmp_path: Path)
     assert ">waived, self-tested</text>" in pages[BADGE]
 
 
-def test_a_certificate_says_what_came_to_the_suite_since(plan: Plan, tmp_path: Path) -> None:
-    run = finish_run(plan, OnlyStatic(), tmp_path / "run")
-    statement = statement_of(run.evidence, plan, plan.suite.digest, "0" * 64, run.conclusion, 365, None)
-    record = write_record(tmp_path / STATEMENT, statement)
-    earlier = {plan.suite.digest: EarlierSuite(frozenset({"a-case-of-today"}))}
-    later = replace(plan, suite=replace(plan.suite, digest="7" * 64, earlier=earlier))
-    pages = [dict(render_pages(record, None, each, RESULTS))[PAGE] for each in (run, replace(run, plan=later))]
-    assert ["The suite has 1 case more by now" in page for page in pages] == [False, True]
-
-
 def audit_changed(lab: Lab, change: Callable[[Records], object]) -> tuple[object, ...]:
     """Change the evidence and state it again; return the command that audits one row of it."""
     lab.forget_the_challenge()

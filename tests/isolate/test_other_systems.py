@@ -52,7 +52,7 @@ def test_workers_need_nothing_of_linux(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 1, done
     assert not ENDS.keys() & {*quick_rows().cases}, "these come first, and a first answer has more time"
-    assert json.loads(done.stdout)["notes"] == ["--memory is not applied on this system"]
+    assert "--memory is not applied on this system" in json.loads(done.stdout)["notes"]
     results = {result.row: result.outcome.kind for result in read(tmp_path / "out" / "results.jsonl").results}
     assert {row: results[row] for row in ENDS} == ENDS
     left = [pid for pid in map(int, pids.read_text(encoding="utf-8").split()) if is_alive(pid)]
