@@ -31,7 +31,7 @@ _HEADINGS = {
     "silent": "silent", "allowed": "allowed",
 }  # fmt: skip
 """What `explain DOCUMENT` writes above the rules of each treatment."""
-_STANDING_STYLES = {"stated": "green", "stated, as we read it": "green", "our ruling": "cyan", "silent": "yellow"}
+_TREATMENT_STYLES = {"stated": "green", "stated, as we read it": "green", "our ruling": "cyan", "silent": "yellow"}
 
 EXAMPLES = """\
   conformance explain one-infer                       a rule: where it is stated, whom it binds
@@ -103,7 +103,7 @@ def _print_rule(spec: Spec, rule: dict[str, Any]) -> None:
     rows = []
     for name, each in rule["documents"].items():
         kind, text = describe_treatment(each)
-        rows.append((paint("bold", name), paint(_STANDING_STYLES.get(kind, "dim"), kind), text))
+        rows.append((paint("bold", name), paint(_TREATMENT_STYLES.get(kind, "dim"), kind), text))
     say(table(rows))
     _print_related("findings", {name: spec.findings[name].about for name in rule["findings"]})
 

@@ -18,7 +18,7 @@ from ..verdict.blame import Blamed, find_worst_severity
 from ..verdict.conclude import Conclusion, conclude_evidence
 from ..verdict.drawn_rows import find_comparable
 from ..verdict.sentences import describe_failures
-from ..verdict.standing import in_target
+from ..verdict.standing import is_in_target
 from ..verdict.waive import KEYS
 from .judged_run import JudgedRun
 from .summary import DocumentState, describe_documents
@@ -221,7 +221,7 @@ def _find_unasked(evidence: Evidence, plan: Plan, own: Plan) -> Mapping[str, int
             not target.has_in_shard(number)
             or target.last_failed
             or row.id not in chosen
-            or not any(in_target(row, document, target, every) for document in row.documents)
+            or not is_in_target(row, target, every)
         )
     }
 

@@ -22,7 +22,7 @@ from ..verdict.blame import Blamed
 from ..verdict.conclude import Conclusion
 from ..verdict.failure_kinds import FailureKind, group_by_kind
 from ..verdict.sentences import LARGE_TENSORS, describe_failures, scope_phrase
-from ..verdict.standing import Standing, in_target, tests_of
+from ..verdict.standing import Standing, is_in_target, tests_of
 from .row_results import RowResult, pair_rows
 from .wording import collect_wants
 
@@ -134,7 +134,7 @@ class JudgedRun:
         row = result.row
         if "large" in row.facets and not self.target.large:
             return TOO_LARGE
-        if not any(in_target(row, document, self.target, self.claims) for document in row.documents):
+        if not is_in_target(row, self.target, self.claims):
             return "outside the target of this run"
         if self.target.row_options:
             return f"not chosen by {self.target.row_options}"

@@ -64,7 +64,7 @@ class DrawnRun:
 
         with closing(call(lists())) as results:
             for returned in results:
-                if returned.outcome.kind == "none":  # the backend was given up
+                if not returned.was_called:  # the backend was given up
                     return
                 row = sent.popleft()
                 self.called += 1

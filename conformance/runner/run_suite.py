@@ -44,7 +44,7 @@ from ..verdict import waive
 from ..verdict.blame import Blamer
 from ..verdict.rejudge import refuse_contradictions
 from ..verdict.sentences import note_fewer_calls
-from ..verdict.standing import in_target, list_counted_documents
+from ..verdict.standing import is_in_target, list_counted_documents
 from . import planted_backends
 from .drawn_run import DrawnRun
 from .fresh_calls import FreshCalls
@@ -311,7 +311,7 @@ def choose_rows(request: RunRequest) -> list[Row]:
     return [
         row for number, row in enumerate(request.plan.rows)
         if request.target.has_in_shard(number) and request.chosen(row)
-        and any(in_target(row, document, request.target, every) for document in row.documents)
+        and is_in_target(row, request.target, every)
     ]  # fmt: skip
 
 

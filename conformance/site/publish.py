@@ -30,7 +30,7 @@ from ..system.progress import track
 from ..system.text import quote_json
 from ..verdict.conclude import conclude_evidence, ran_in_suite_process
 from ..verdict.rejudge import refuse_unsound
-from ..verdict.standing import in_target
+from ..verdict.standing import is_in_target
 from .compare_page import PARTS, render_parts
 from .documents import INDEX, write_document_pages
 from .landing import pair_versions
@@ -166,7 +166,7 @@ def _find_uncalled(evidence: Evidence, plan: Plan) -> Iterator[str]:
     for row in plan.rows:
         result = results[row.id]
         uncalled = set(result.verdicts.values()) == {NOT_RUN} and result.detail != AFTER_HANGS
-        if uncalled and any(in_target(row, each, evidence.target, evidence.claims) for each in row.documents):
+        if uncalled and is_in_target(row, evidence.target, evidence.claims):
             yield row.id
 
 

@@ -49,7 +49,7 @@ from .standing import (
     describe_gap,
     group_rows,
     has_standing,
-    in_target,
+    is_in_target,
     list_counted_documents,
     standings_of,
 )
@@ -156,7 +156,7 @@ def _find_doubt(plan: Plan, evidence: Evidence) -> tuple[int, str] | None:
     """Return the exit code and the reason if nothing conforms, whatever the rows say; None if there is no doubt."""
     if evidence.interrupted:
         ran, target, claims = sum(result.was_called for result in evidence.results), evidence.target, evidence.claims
-        due = sum(any(in_target(row, each, target, claims) for each in row.documents) for row in plan.rows)
+        due = sum(is_in_target(row, target, claims) for row in plan.rows)
         return INCOMPLETE, f"incomplete: the run was interrupted after {ran:,} of {due:,} rows"
     names = planted.names(evidence.header.get("isolation", "none"))
     if uncaught := planted.find_uncaught(names, evidence.footer["planted"]):
@@ -175,7 +175,7 @@ def _lacks_rows(plan: Plan, results: Mapping[str, Result], target: Target, claim
     return any(
         row.id not in results or set(results[row.id].verdicts.values()) == {NOT_RUN}
         for row in plan.rows
-        if any(in_target(row, document, target, claims) for document in row.documents)
+        if is_in_target(row, target, claims)
     )
 
 

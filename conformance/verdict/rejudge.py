@@ -90,7 +90,7 @@ def _contradict_row(row: Row, result: Result, claims: Claims, isolation: str) ->
     if wrong := _misfit_of(row, result):
         yield f"{row.id}: {wrong}"
         return
-    by_step = {} if result.outcome.kind == "none" else _judge_again(row, result, claims)
+    by_step = {} if not result.was_called else _judge_again(row, result, claims)
     # without an outcome nothing is judged: claims and waivers alone decide what the row may be
     not_called = (NOT_RUN,) if row.operation in claims.operations else (NOT_CLAIMED, NOT_RUN)
     not_called = not_called if result.waiver is None else (WAIVED,)
@@ -115,7 +115,7 @@ def _misfit_of(row: Row, result: Result) -> str | None:
     outcomes, digests, kept = result.outcomes, result.digests, 1 if row.case.generated else len(row.case.steps)
     if not 0 <= result.step < (len(row.case.steps) if kept == len(outcomes) else len(outcomes)):
         return f"is decided by step {result.step + 1} of {len(outcomes)}"
-    if result.outcome.kind == "none":
+    if not result.was_called:
         return "was not called and has more than that" if outcomes != NOT_CALLED or any(digests) else None
     if len(outcomes) != kept or len(digests) not in (0, len(outcomes)):
         return f"has {kept} steps, and {len(outcomes)} outcomes with {len(digests)} contents"
@@ -153,7 +153,7 @@ def _contradict_waiver(row: Row, result: Result, header: Mapping[str, Any], blam
     number = result.waiver
     waivers = [waiver for waiver in header.get("waivers", ()) if waiver["number"] == number]
     own = [waiver for waiver in waivers if covers_failure(waiver, row, result, blamer)]
-    if own and result.outcome.kind == "none" and not any(forbids_call(waiver, row) for waiver in own):
+    if own and not result.was_called and not any(forbids_call(waiver, row) for waiver in own):
         yield f"{row.id}: was not called, and waiver {number!r} does not say `run: false`"
     if own and all(has_expired(waiver, header) for waiver in own):
         yield f"{row.id}: is waived by waiver {number!r}, which had expired when the run began"

@@ -83,7 +83,7 @@ def group_rows(rows: Iterable[Row], results: Mapping[str, Result], claims: Claim
     return list(groups.values())
 
 
-def in_target(row: Row, document: str, target: Target, claims: Claims) -> bool:
+def is_asked_for(row: Row, document: str, target: Target, claims: Claims) -> bool:
     """Ask whether a run with this target has to show a row in a document."""
     return (
         row.operation in (target.operations or claims.operations)
@@ -93,9 +93,14 @@ def in_target(row: Row, document: str, target: Target, claims: Claims) -> bool:
     )
 
 
+def is_in_target(row: Row, target: Target, claims: Claims) -> bool:
+    """Ask whether a run with this target has to show a row in any document."""
+    return any(is_asked_for(row, document, target, claims) for document in row.documents)
+
+
 def has_standing(row: Row, document: str, target: Target, claims: Claims) -> bool:
     """Ask whether a row counts for a document: it is in the target, and the operation lists its type."""
-    return row.has_listed_type and in_target(row, document, target, claims)
+    return row.has_listed_type and is_asked_for(row, document, target, claims)
 
 
 def is_required(row: Row, claims: Claims) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from conformance.evidence.results import Evidence
 from conformance.plan.rows import Plan
-from conformance.verdict.standing import FAILED_OR_WAIVED, in_target
+from conformance.verdict.standing import FAILED_OR_WAIVED, is_asked_for
 
 COUNTED = ("pass", "fail", "observed", "error", "waived", "not run")
 """The verdicts that a test can have."""
@@ -38,7 +38,7 @@ def count_by_hand(plan: Plan, evidence: Evidence) -> dict[str, Counter[str]]:
             verdict = results.get(row.id, {}).get(document, "not run")
             claimed = not any(claims.excludes(facet) for facet in row.facets)
             listed = claims.has_type(row.type) and row.type in row.signature.types
-            if listed and in_target(row, document, target, claims) and (claimed or verdict in FAILED_OR_WAIVED):
+            if listed and is_asked_for(row, document, target, claims) and (claimed or verdict in FAILED_OR_WAIVED):
                 counts.setdefault(document, Counter())[verdict] += 1
     return counts
 
