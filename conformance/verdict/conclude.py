@@ -2,51 +2,31 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from ..adapter import FAMILIES, is_own
+from ..adapter import is_own
 from ..evidence.drawn import count_added, drew_all, name_missed_rows, plan_of_run
 from ..evidence.results import Evidence, Target
 from ..load.folders import digest_of_folders, find_cases_folder, find_spec_folder
-from ..model import (
-    BAD,
-    ERROR,
-    FAIL,
-    NOT_CLAIMED,
-    NOT_RUN,
-    PASS,
-    WAIVED,
-    Claims,
-    Result,
-    Suite,
-    Verdict,
-    covers,
-    fails,
-)
-from ..model.verdicts import Label, count_failed, describe_severity
-from ..plan.quick import QUICK
-from ..plan.rows import Plan, explain_drawn
-from ..plan.select import nearest
+from ..model import BAD, ERROR, FAIL, NOT_RUN, Claims, Result, Suite, Verdict, fails
+from ..model.verdicts import Label
+from ..plan.rows import Plan
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, OVERDUE, UNTRUSTED, VOIDS_VERDICTS
 from ..system.groups import group_pairs
-from ..system.terminal import count_noun
-from ..system.text import join_names, suggest
 from . import planted, sentences, waive
 from .blame import Blamed, Blamer
 from .cause import Cause, find_causes
-from .label import count_severities, label_of
+from .exit_code import choose_exit_code
+from .label import label_of
 from .standing import (
     FAILED_OR_WAIVED,
     Blames,
     SimilarRows,
     Standing,
     count_tests,
-    describe_errors,
-    describe_gap,
     group_rows,
     has_standing,
     is_in_target,
@@ -221,7 +201,7 @@ def conclude(
     waived = waived and f"waived: {waived}"
     blames = _blame(plan, results, by_standing)
     standings = standings_of(plan, by_standing, claims, blames)
-    code, why = _exit_code(standings, by_standing, claims, target, overdue, unclaimed_failures, plan)
+    code, why = choose_exit_code(standings, by_standing, claims, target, overdue, unclaimed_failures, plan)
     # from here on a yes can only become weaker
     if waived and code == CONFORMS:
         why += f"; {waived}"
@@ -287,88 +267,3 @@ def _limit_to_suite(suite: Suite, code: int, why: str) -> tuple[int, str]:
     if suite.lost and code in (CONFORMS, INCOMPLETE):
         return INCOMPLETE, f"incomplete: {sentences.describe_missing_cases(suite)}"
     return code, f"{why},{sentences.scope_phrase(suite)}" if code == CONFORMS and not suite.whole else why
-
-
-# ── exit code ─────────────────────────────────────────────────────────────────────────────────────
-
-
-def _exit_code(
-    standings: tuple[Standing, ...], groups: Mapping[tuple[str, str], list[SimilarRows]],
-    claims: Claims, target: Target, overdue: tuple[str, ...], unclaimed_failures: str, plan: Plan,
-) -> tuple[int, str]:  # fmt: skip
-    tests = Counter(count_tests(standings))
-    if failed := count_failed(tests):
-        every = count_noun(tests.total(), "test")
-        number = count_noun(failed, "test") if target.row_options else f"{failed:,} of {every}"
-        if failed == tests[ERROR]:
-            return FAILS, f"{number} {describe_errors(failed)}; nothing is known of the backend there"
-        number += " fails" if failed == 1 else " fail"
-        for severity, some in count_severities(standings).items():  # the worst is enough
-            who = "it" if failed == 1 else "all of them" if some == failed else f"{some:,} of them"
-            errors = f", {tests[ERROR]:,} {describe_errors(tests[ERROR])}" if tests[ERROR] else ""
-            is_part = target.last_failed or target.shard  # which leaves rows out, as it was asked to
-            left = 0 if is_part else tests[NOT_RUN]
-            not_run = f"; {left:,} {'was' if left == 1 else 'were'} not run" if left else ""
-            return FAILS, f"{number}: {who} {describe_severity(severity, some)}{errors}{not_run}"
-        return FAILS, number
-    if unclaimed_failures:
-        return FAILS, unclaimed_failures
-    if overdue:
-        return OVERDUE, "; ".join(overdue)
-    if target.shard:
-        return INCOMPLETE, f"incomplete: shard {target.shard} of the rows; `conformance report` joins the shards"
-    nothing_ran = all(rows.verdicts[document] == NOT_RUN for (document, _), group in groups.items() for rows in group)
-    if (target.last_failed or target.select == QUICK) and nothing_ran:
-        return INCOMPLETE, f"incomplete: nothing ran; {target.row_options} chooses no row of the target"
-    if target.select and nothing_ran:
-        return INCOMPLETE, f"incomplete: nothing ran; {_explain_no_row(target.select, plan)}"
-    if target.row_options:
-        return INCOMPLETE, f"incomplete: {sentences.describe_filter(target, len(plan.suite.cases))}"
-    if unmet := list(_find_unmet(standings, groups, claims, target)):
-        return INCOMPLETE, f"incomplete: asked for and not shown: {', '.join(unmet)}"
-    if gaps := [standing for standing in standings if standing.name not in ("conforms", NOT_CLAIMED)]:
-        return INCOMPLETE, f"incomplete: {gaps[0].document} for {gaps[0].type}: {describe_gap(gaps[:1])}"
-    if not any(standing.name == "conforms" for standing in standings):
-        return INCOMPLETE, "incomplete: nothing was shown for any document and type"
-    waived = tests[WAIVED]
-    asked = [*target.operations, *target.documents, *target.types]
-    only = f", asked for {join_names(asked)} only" if asked else ""
-    return CONFORMS, f"the whole target conforms{only}" + (
-        f", with {count_noun(waived, 'test')} waived" if waived else ""
-    )
-
-
-def _explain_no_row(select: str, plan: Plan) -> str:
-    """Say why -k leaves no row to call, and what helps."""
-    if plan.rows and all(row.case.large for row in plan.rows):
-        return f"the rows of -k {select!r} are large; add --large"
-    hint = explain_drawn(select) or suggest(nearest(select, plan.suite.cases), "see `conformance list cases`")
-    return f"-k {select!r} is in no row of the target; {hint}"
-
-
-def _find_unmet(
-    standings: Sequence[Standing], groups: Mapping[tuple[str, str], list[SimilarRows]], claims: Claims, target: Target
-) -> Iterator[str]:
-    """Find what --require or the target demands and the run does not show.
-
-    A facet is shown if it is claimed and a row that needs it passes; its family, if all of it is claimed.
-    """
-    for operation in target.operations:
-        if operation not in claims.operations:
-            yield operation
-    for document in target.documents:
-        if not any(s.document == document and s.name == "conforms" for s in standings):
-            yield document
-    for type_ in target.types:
-        if not any(s.type == type_ and s.name == "conforms" for s in standings):
-            yield type_
-    passing = (rows.rows for (document, _), some in groups.items() for rows in some if rows.verdicts[document] == PASS)
-    shown = {facet for rows in passing for row in rows for facet in row.facets} if target.require else set()
-    for demand in target.require:
-        about = [s for s in standings if demand in (s.document, s.type, s.operation)]
-        if demand.partition(":")[0] in FAMILIES:
-            is_left_out = any(covers(name, demand) or name.partition(":")[0] == demand for name in claims.not_claimed)
-            if is_left_out or not any(covers(demand, facet) for facet in shown):
-                yield demand
-        elif not about or any(standing.name != "conforms" for standing in about):
-            yield demand

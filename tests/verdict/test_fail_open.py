@@ -76,7 +76,7 @@ UNPLANTED = (planted_backends, "run_all", lambda *_: dict.fromkeys(planted.names
 """No bad backend is driven."""
 UNCOUNTED = (rejudge, "refuse_incomplete", lambda *_: None)
 """Rows and digest are not compared with the suite's."""
-NAIVE = ((conclude, "_exit_code", no_failures_are_success), (standing, "_choose_name", no_failures_conform))
+NAIVE = ((conclude, "choose_exit_code", no_failures_are_success), (standing, "_choose_name", no_failures_conform))
 
 
 def cell(outcome: OutcomeKind, kind: Kind, verdict: str) -> tuple[Any, str, Any]:
@@ -192,7 +192,7 @@ _row_record = Result.to_json
         (Result, "to_json", lambda r: _row_record(r._replace(verdicts=dict.fromkeys(r.verdicts, "pass")))),
         cell("tensor", "illegal", "pass"),
         cell("rejected", "legal", "pass"),
-        (conclude, "_exit_code", lambda *_: (0, "done")),
+        (conclude, "choose_exit_code", lambda *_: (0, "done")),
     ],
     ids=["compares nothing", "passes everything", "finds all bytes equal", "writes only passes", "passes any answer",
          "passes any refusal", "always ends with 0"],
