@@ -153,9 +153,12 @@ LABELS: Mapping[Label, Appearance] = {
     "incomplete": Appearance("□", "warn", "yellow", "Nothing failed, but a test was not run, or a rule has no pass."),
     "not run": Appearance("□", "warn", "yellow", "The run was not meant to test this document."),
     "conforms, limited": Appearance(
-        "✓", "pass", "green", "Every claimed test passes. Features are not claimed, or the adapter does a part."
+        "✓",
+        "pass",
+        "green",
+        "Nothing failed, but features are not claimed, failures are waived, or the adapter does a part.",
     ),
-    "conforms": Appearance("✓", "pass", "green", "Every test passes, and the backend claims every feature."),
+    "conforms": Appearance("✓", "pass", "green", "Nothing failed, and the backend claims every feature."),
     "not claimed": Appearance("–", "open", "dim", "The backend claims neither the operation nor a type of it."),
 }
 """The names of a result, of one document or of a whole run. If something failed, it is the worst severity."""

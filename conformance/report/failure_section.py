@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ..evidence.command import make_script_parts
@@ -36,8 +36,6 @@ MAX_LINES = 12
 """Lines of one case."""
 MAX_IN_SCRIPT, MAX_STEPS_IN_SCRIPT = 8, 12
 """Groups that the script of a page repeats, each by its first row, and steps of such a row: a page must stay small."""
-MAX_QUOTED = 4
-"""Documents to quote for one failure."""
 Cases = Mapping[str, Sequence[RowResult]]
 
 
@@ -55,7 +53,7 @@ class ClauseWords(NamedTuple):
 
 
 class BrokenRule(NamedTuple):
-    """The rule that a failure breaks in some documents, with its clauses there; none if it is our ruling."""
+    """The rule that a failure breaks in some documents, with its clauses there; none if no document states it."""
 
     rule: Rule
     clauses: tuple[ClauseWords, ...]
@@ -257,16 +255,17 @@ def _make_short(run: JudgedRun, filters: Filters, rows: Sequence[RowResult], is_
     return ShortCase(filter_number, case, call, _count(rows), documents, _want(run, rows[0]), answers, is_first)
 
 
-def _find_broken(spec: Spec, rule: Rule, blames: dict[str, Blamed], documents: Iterable[str]) -> BrokenRule:
+def _find_broken(spec: Spec, rule: Rule, blames: dict[str, Blamed], documents: Container[str]) -> BrokenRule:
     """Find the rule that decides the heaviest blame, or `rule` if nothing is blamed, and the words that state it."""
     if worst := find_heaviest(blames.values()):
         rule = spec.rules.get(worst.premise.rule, rule)
         documents = [name for name, each in blames.items() if each.blame == worst.blame]
-    return BrokenRule(rule, tuple(_list_clauses(spec, rule, documents))[:MAX_QUOTED])
+    return BrokenRule(rule, tuple(_list_clauses(spec, rule, documents)))
 
 
-def _list_clauses(spec: Spec, rule: Rule, documents: Iterable[str]) -> Iterator[ClauseWords]:
+def _list_clauses(spec: Spec, rule: Rule, documents: Container[str]) -> Iterator[ClauseWords]:
     """Yield the clauses of each document that states a rule; a document like another one has its words."""
-    for name in dict.fromkeys(rule.source_of(name) for name in documents if rule.authority(name) != "our ruling"):
+    stating = [name for name in spec.documents if name in documents and rule.authority(name) != "our ruling"]
+    for name in dict.fromkeys(map(rule.source_of, stating)):
         if words := tuple(pointer.words for pointer in rule.pointers_in(name)):
             yield ClauseWords(spec.documents[name], format_lines(rule, name), words)

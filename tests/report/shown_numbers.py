@@ -53,7 +53,7 @@ def read_page(html: str) -> ShownNumbers:
     head, cards = html[: html.index('<nav aria-label="Parts of this report">')].split('<ul class="docs"')
     if found := re.search(r"<strong>([\d,]+) of ([\d,]+) tests? fails?\.", head):
         shown.failing["head"], shown.tests["head"] = map(number, found.groups())
-    elif found := re.search(r"<strong>(?:All|[\d,]+ of) ([\d,]+) tests? of the claimed scope are right:", head):
+    elif found := re.search(r"<strong>(?:All|[\d,]+ of) ([\d,]+) tests? of the claimed scope pass or ", head):
         shown.failing["head"], shown.tests["head"] = 0, number(found[1])
     shown.verdicts["bar of the head"] = _read_bar(head)
     for card in cards.split("<li ")[1:]:

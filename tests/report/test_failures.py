@@ -190,12 +190,13 @@ def test_a_title_stands_where_a_case_is_shown(run: JudgedRun, groups: list[Failu
 def test_a_card_quotes_the_words_that_the_rules_point_at(run: JudgedRun, groups: list[FailureGroup]) -> None:
     card = groups[0].full[0]
     (broken,) = card.decisive
-    assert broken.clauses
+    assert [clause.document.id for clause in broken.clauses] == [*run.plan.suite.spec.documents]
     for clause in broken.clauses:
         stated = [each for each in broken.rule.stated if each.document == clause.document.id]
         assert {*clause.words} == {each.words for each in stated}
         assert all(str(each.line) in clause.lines for each in stated)
         assert f"“{clause.words[0]}”" in unescape(report_page.render(run))
+        assert f"{clause.document.edition}</a> ({clause.document.id}), {clause.lines}" in report_page.render(run)
 
 
 def test_a_card_has_the_command_without_the_suite_and_it_works(
@@ -238,6 +239,13 @@ class Changes(Right):
 
 def run_of(case: str, folder: Path) -> JudgedRun:
     return finish_run(plan_as_bundled(folder, f"about: One.\ncases:\n  - {case}\n"), Changes(), folder / "out")
+
+
+def test_a_failure_in_an_unlisted_type_breaks_no_ruling_and_is_not_counted(tmp_path: Path) -> None:
+    run = run_of(SMALL_CASE.replace("same-content", "types-listed").replace('"T[', '"f64['), tmp_path)
+    page = report_page.render(run)
+    assert "types-listed (silent): What the operation does with elements" in Page(page).text
+    assert "<dt>Severity and blame</dt><dd>in none of the counts" in page
 
 
 def values_of(run: JudgedRun) -> ShownElements:
