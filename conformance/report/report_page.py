@@ -6,7 +6,7 @@ import hashlib
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from difflib import SequenceMatcher
+from difflib import Match, SequenceMatcher
 from typing import Any
 
 from ..evidence.command import list_suite_options
@@ -134,12 +134,18 @@ def _list_head_facts(run: JudgedRun, certified: bool) -> Mapping[str, str]:
 
 
 def order_files(evidence: Evidence) -> Mapping[str, str]:
-    """Return the files under test with their digests, first the one with the name that is most like the backend's."""
+    """Return the files under test with their digests, first the one with the name that is most like the backend's.
+
+    A file in a folder of that name comes before those of a package that it needs, such as scipy/sparse for sparse.
+    """
     files, name = evidence.footer.get("subject", {}), evidence.header["backend"]["name"].lower()
 
-    def likeness(file: str) -> tuple[int, bool, int]:
-        match = SequenceMatcher(None, name, file.rpartition("/")[2].lower(), autojunk=False)
-        return match.find_longest_match().size, ".so" in file, -len(file)
+    def match(part: str) -> Match:
+        return SequenceMatcher(None, name, part.lower(), autojunk=False).find_longest_match()
+
+    def likeness(file: str) -> tuple[int, int, bool, int, int]:
+        found = match(file.rpartition("/")[2])
+        return match(file.partition("/")[0]).size, found.size, ".so" in file, -found.b, -len(file)
 
     first = max(files, key=likeness, default=None)
     return files if first is None else {first: files[first], **files}

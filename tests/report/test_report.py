@@ -7,13 +7,14 @@ import lzma
 import re
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
-from conformance.model import Result, Verdict
+from conformance.model import Array, Result, Verdict
 from conformance.plan.rows import Plan
 from conformance.report import junit, markdown, report_page
 from conformance.report.embedded import extract_lines
@@ -98,6 +99,47 @@ def test_a_row_missing_in_the_evidence_shows_as_not_run(plan: Plan, tmp_path: Pa
     assert "□ not run" in line
     assert "pass" not in line
     assert "1 not run" in markdown.render(run)
+
+
+@pytest.mark.parametrize(
+    ("name", "tested", "others"),
+    [
+        (
+            "onnxruntime",
+            "onnxruntime/capi/onnxruntime_pybind11_state.so",
+            ["onnxruntime/capi/libonnxruntime_shared.so"],
+        ),
+        ("sparse", "sparse-0.15.5 (35 files)", ["scipy/sparse/_sparsetools.so", "numpy/_core/_multiarray.so"]),
+        ("tosa", "tosa_reference_model/tosa_reference_model.so", ["tosa_serializer/_tosa_serializer.so"]),
+        ("mlx", "mlx/lib/libmlx.so", ["mlx/core.so", "mlx-0.32 (400 files)"]),
+        ("onednn", "libdnnl.so.3", ["adapters (4 files)"]),
+    ],
+)
+def test_the_head_names_the_file_of_the_library(answers: JudgedRun, name: str, tested: str, others: list[str]) -> None:
+    """A file of a package that the library needs, or beside the one with its code, is no file to look for."""
+    backend = {**answers.evidence.header["backend"], "name": name}
+    evidence = replace(
+        answers.evidence,
+        header={**answers.evidence.header, "backend": backend},
+        footer={**answers.evidence.footer, "subject": dict.fromkeys([*others, tested], "ab" * 32)},
+    )
+    page = report_page.render(replace(answers, evidence=evidence))
+    assert f"<dt>Binary</dt><dd><bdi>{tested} abababababab and " in page
+
+
+def test_what_was_rejected_for_its_size_is_not_called_unspecified(tmp_path: Path) -> None:
+    call = 'src: "T[0]", shape: [0, 65536, 65536], special_zero: false, expect: "T[0, 65536, 65536]"'
+    case = f"  - {{id: huge, rule: huge-on-empty, {call}}}\n"
+
+    class Rejects(Right):
+        def reshape(self, src: Array, shape: tuple[int, ...], special_zero: bool) -> Array:
+            raise ValueError("too large")
+
+    run = finish_run(plan_as_bundled(tmp_path, f"about: One.\ncases:\n{case}"), Rejects(), tmp_path / "out")
+    section = Page(report_page.render(run)).text.partition("Calls for which a document settles no answer")[2]
+    assert section.startswith(", and legal ones that were rejected because of their size.")
+    assert "Unspecified by" not in section
+    assert re.search(r"Because of.*huge-on-empty", section, re.DOTALL)
 
 
 def test_a_failure_in_one_document_is_shown_for_that_document(answers: JudgedRun) -> None:
