@@ -47,6 +47,7 @@ _NOT_FAILED = "did not fail"
 _WORDS: tuple[StandingName, ...] = ("conforms", "not claimed", "nothing shown", "incomplete", "does not conform")
 _GOOD = (*RIGHT, _NOT_FAILED)
 _IDLE = (NOT_RUN, NOT_CLAIMED)
+_FAILED = {*BAD, WAIVED}
 
 
 class HeaderChange(NamedTuple):
@@ -138,13 +139,18 @@ class Difference:
     """Documents with another number of failures, or with failures that break other sentences."""
     changes: tuple[Change, ...]
     failed: Mapping[str, WhatFailed]
-    """What failed in each row: in the new run, or in the old one if the new one passes."""
+    """What failed in each row, in some document: in the new run, or in the old one if the new one passes."""
     tests: int
     """The tests that both runs made: what neither claims is none."""
     asked_once: int
     """Tests that only one run was asked for. They are not compared."""
     not_compared: int
     """Drawn rows that failed in one run, and for which the other gives no result."""
+
+    def what_failed(self, change: Change) -> WhatFailed | None:
+        """Return what failed in the documents of a change; None if nothing did there."""
+        words = {*change.was.split("/"), *change.now.split("/")}  # of a row that only one run has, all are together
+        return self.failed.get(change.row) if words & _FAILED else None
 
     @property
     def worse(self) -> bool:
@@ -353,8 +359,13 @@ def _compare(
         known = plan.suite.spec.rules.get(rule)
         ruled = known is not None and any(document in known.decided_for for document in documents)
         causes = _find_causes((old, new), was, now, same, header_changes, ruled)
-        ends = (old, answer(was)), (new, answer(now))
+        ends = (old, _answer(was, old)), (new, _answer(now, new))
         yield _make_change(rule, now, tuple(documents), way, ends, causes)
+
+
+def _answer(result: Result, verdict: str) -> str:
+    """Say what a run did; what is wrong with that, only for documents in which it fails."""
+    return answer(result if verdict in _FAILED else result._replace(diagnosis=None))
 
 
 def _rank_severity(result: Result, blamed: Blamed | None) -> int:

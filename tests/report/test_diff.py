@@ -22,6 +22,7 @@ from conformance.run.row import make_result_without_call
 from conformance.system.terminal import plain
 
 from ..builders import Cli, Command, OnlyStatic, Right, Wrong, finish_run
+from .page import AnswersZero
 from .verified import FOR_TURNS
 
 
@@ -85,6 +86,19 @@ def test_what_failed_comes_first_the_worst_severity_in_front(plan: Plan, tmp_pat
     said = [text.index(words) for words in (*(each.title for each in failures), "flattens", "turns")]
     assert said == sorted(said)
     assert sum(diff_report.count_failures(found, "worse").values()) == found.counts["worse"]
+
+
+@pytest.mark.parametrize("name", RENDERERS)
+def test_an_answer_fails_only_in_the_documents_that_forbid_the_call(plan: Plan, tmp_path: Path, name: str) -> None:
+    """The row of an operation is judged in three; where the call is unspecified, nothing is wrong with an answer."""
+    found = compare_with_right(plan, tmp_path, AnswersZero())
+    assert [each.severity for each in diff_report.count_failures(found, "worse")] == ["accepts an illegal call"]
+    assert found.counts["other"] > 0
+    assert not diff_report.count_failures(found, "other")
+    forbidden, _, unspecified = RENDERERS[name](found).rpartition("case by case" if name == "page" else " other: ")
+    assert "(answered an illegal call)" in forbidden
+    assert "[0, 3]" in unspecified
+    assert "illegal" not in unspecified.partition("</section>")[0]
 
 
 UNREPEATED = {"kind": "crash", "message": "signal 11 (flaky: not alone in a fresh process)"}

@@ -132,9 +132,11 @@ def quiet(result: Result) -> Result:
 
 def test_a_rule_names_the_backends_that_fail_it_worst_first(runs: Runs) -> None:
     right, wrong = runs
-    found = lines(render([right] * 4 + [wrong]), "rules")
+    page = render([right] * 4 + [wrong])
+    found = lines(page, "rules")
     (broken,) = (each.broken for each in collect_rules(wrong) if each.rule.id == "dst-has-shape-rank")
     assert words(found["dst-has-shape-rank"]).endswith(f"≠ wrong answer: wrong 1 {len(broken)} □ not run: the other 4")
+    assert "□ not run: no test about the rule ran, if there is one, and no other breaks it." in words(page)
     assert words(found["same-volume"]).endswith("✓ pass: all 5"), "the tests about it that fail break another rule"
 
 
