@@ -109,6 +109,7 @@ def render_pages(
     trust = ["--allowed", SIGNERS] if signed else []
     if own["level"] == "challenged" and not signed:  # so that it is in no site, see `check_for_site`
         trust = ["--challenge", f"../{CHALLENGE}"]  # the one in this folder is the tester's
+    failed = {f"{each.document}/{each.type}" for each in run.standings if each.name == "does not conform"}
     yield PAGE, render_page(
         "certificate.html",
         format_foot(suite_of(predicate), f"run on {own['started'][:10]}", version=own["version"]),
@@ -117,7 +118,8 @@ def render_pages(
         statement=statement.record, own=own, predicate=predicate, scope=scope_of(predicate),
         result=name_result(predicate, run.label), said=_join_equal(own["summary"][1:], run.plan.suite.spec.documents),
         not_claimed=[name_facet(each) for each in join_neighbours(own["notClaimed"])],
-        lacking=_scope_of(predicate["failedTests"]),
+        broken=_scope_of(name for name in predicate["failedTests"] if name in failed),
+        lacking=_scope_of(name for name in predicate["failedTests"] if name not in failed),
         configuration={file["name"]: file["digest"]["sha256"] for file in predicate["configuration"]},
         started=time_of(own["started"]), until=time_of(own["validUntil"]), level=level, levels=LEVELS,
         audit=audit and audit.own, digest=statement.sha256, signed=signed, results=results,

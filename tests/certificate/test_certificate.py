@@ -470,6 +470,12 @@ def test_a_backend_that_does_not_conform_is_listed_as_such(lab: Lab, cli: Cli) -
     assert rules == {
         "dst-has-shape-rank": "21", "literal-lengths": "21", "nodes-compose": "3", "rank-zero": "2", "same-content": "4"
     }  # fmt: skip
+    failed = json.loads((out / STATEMENT).read_text())["predicate"]["failedTests"]
+    documents = dict.fromkeys(name.partition("/")[0] for name in failed)
+    said = re.search(r"<dt>Does not conform to</dt><dd>(.*?)</dd>", page)
+    assert said
+    assert re.findall(r"<span>([\w.-]+) \(", said[1]) == [*documents]
+    assert "<dt>Not shown</dt>" not in page, "each of them was shown not to conform"
     assert all(f"id=rule-{rule}>" in (out / "report.html").read_text() for rule in rules)
     assert "not shown to conform to static-oneapi, static-graph-v0.9 and 1 more for " in badge
     assert "; with limits; self-tested " in badge
