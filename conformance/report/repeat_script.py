@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from textwrap import wrap
 from typing import Any
 
@@ -12,16 +13,21 @@ from ..evidence.command import make_script_parts
 from ..plan.rows import Row
 from .wording import collect_wants, format_step, visible
 
+_TESTED = re.compile(r"(.+)-(\d[\w.]*)(?:\+[\w.]+)? \([\d,]+ files?\)")
+"""A package among the files under test, such as `candle_nn-0.4.2 (14 files)`."""
+_PACKAGE = re.compile(r"(?<=[ \"])([a-z][\w.-]*)(?:\[\w+\])?(?=[ \"]|$)", re.IGNORECASE)
+"""A package without a version in a command of pip."""
 
-def complete_script(rows: Mapping[str, Row], backend: str) -> str:
+
+def complete_script(rows: Mapping[str, Row], backend: str, tested: Iterable[str] = ()) -> str:
     """Return the script of rows by name, after a comment: the calls, and how to run it.
 
-    The comment is in ASCII, and no text in it can end it.
+    The comment is in ASCII, and no text in it can end it. `tested`: the files under test, by which it names versions.
     """
     frame: Any = importlib.import_module("conformance.adapters.repro.script")
     parts = {name: make_script_parts(row, backend) for name, row in rows.items()}
     body = frame.join_parts(parts, {name: list_due(row) for name, row in rows.items()})
-    head = (visible(line).replace("…", "...") for line in _write_head(rows, backend, body))
+    head = (visible(line).replace("…", "...") for line in _write_head(rows, backend, body, tested))
     lines: list[str] = []
     for line in (line.encode("ascii", "backslashreplace").decode() for line in head):
         indent = " " * (len(line) - len(line.lstrip()) + 4)
@@ -38,7 +44,7 @@ def list_due(row: Row) -> list[list[str]]:
     ]
 
 
-def _write_head(rows: Mapping[str, Row], backend: str, body: str) -> Iterator[str]:
+def _write_head(rows: Mapping[str, Row], backend: str, body: str, tested: Iterable[str]) -> Iterator[str]:
     """Yield the calls, and how to run the script."""
     what, name = (f"{len(rows)} rows", " [NAME]") if len(rows) > 1 else (next(iter(rows.values())).id, "")
     yield f"{what} on {backend}: what the library does, without the conformance suite."
@@ -52,6 +58,19 @@ def _write_head(rows: Mapping[str, Row], backend: str, body: str) -> Iterator[st
     yield ""
     known = read_bundled_backends()[name_and_device(backend)[0]]
     needs = (f" {package}" for package in ("numpy", "ml_dtypes") if f"import {package}" in body)
-    yield f"Run: python3 -m {known.install or 'pip install'}{''.join(needs)} && python3 repeat.py{name}"
+    install = _pin(known.install or "pip install", tested)
+    yield f"Run: python3 -m {install}{''.join(needs)} && python3 repeat.py{name}"
     if known.variable:
         yield f"For another build: set {known.variable} to its file."
+
+
+def _pin(install: str, tested: Iterable[str]) -> str:
+    """Add to each package the version that was tested: another one may do something else."""
+    packages = (match.groups() for file in tested if (match := _TESTED.fullmatch(file)))
+    versions = {name.lower(): version for name, version in packages}
+
+    def pin(package: re.Match[str]) -> str:
+        version = versions.get(re.sub("[-.]", "_", package[1]).lower())
+        return f"{package[0]}=={version}" if version else package[0]
+
+    return _PACKAGE.sub(pin, install)

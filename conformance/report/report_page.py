@@ -98,7 +98,9 @@ def render(run: JudgedRun, packed: bytes = b"", certified: bool = False) -> str:
         rules=list(collect_rules(run)),
         failures=failures,
         explained={"causes": len(explained), "tests": sum(explained)},
-        repeat_script=complete_script(scripted, run.backend) if scripted else None,
+        repeat_script=complete_script(scripted, run.backend, run.evidence.footer.get("subject", ()))
+        if scripted
+        else None,
         most_kinds=MAX_KINDS_LISTED,
         observed=list(count_observed_calls(run)),
         facets_left_out=collect_facets(run),

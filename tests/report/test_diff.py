@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from conformance.adapter import FunctionAdapter
 from conformance.draw.rows import Drawn, RowDrawer
 from conformance.evidence.results import Evidence, Target
 from conformance.load.spec import load_spec
@@ -26,7 +27,7 @@ from .page import AnswersZero
 from .verified import FOR_TURNS
 
 
-def compare_with_right(plan: Plan, folder: Path, new: Right, change: Any = list, **header: Any) -> Difference:
+def compare_with_right(plan: Plan, folder: Path, new: FunctionAdapter, change: Any = list, **header: Any) -> Difference:
     """A right run, then another."""
     old = finish_run(plan, Right(), folder / "old")
     return compare_runs(old.evidence, finish_run(plan, new, folder / "new", change, **header).evidence, plan)

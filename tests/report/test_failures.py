@@ -210,6 +210,16 @@ def test_a_card_has_the_command_without_the_suite_and_it_works(
     compile(capsys.readouterr().out, "repeat.py", "exec")
 
 
+def test_the_script_of_a_page_installs_the_versions_that_were_tested(run: JudgedRun) -> None:
+    """Without its local part, which no index has."""
+    tested = {"tract-0.22.4 (9 files)": "", "onnx-1.23.2+cpu (1,183 files)": "", "numpy-2.4.6 (1,021 files)": ""}
+    header = {**run.evidence.header, "backend": {**BUNDLED, "adapter": "tract"}}
+    evidence = replace(run.evidence, header=header, footer={**run.evidence.footer, "subject": tested})
+    assert "pip install tract==0.22.4 onnx==1.23.2 numpy &amp;&amp; " in report_page.render(
+        replace(run, evidence=evidence)
+    )
+
+
 def test_each_card_has_an_address_of_its_own(run: JudgedRun) -> None:
     html = report_page.render(run)
     anchors = re.findall(r'<details class=entry id="([^"]+)"', html)
