@@ -15,6 +15,7 @@ from xml.etree import ElementTree
 import pytest
 
 from conformance.model import Array, Result, Verdict
+from conformance.model.verdicts import LABELS
 from conformance.plan.rows import Plan
 from conformance.report import junit, markdown, report_page
 from conformance.report.embedded import extract_lines
@@ -125,6 +126,12 @@ def test_the_head_names_the_file_of_the_library(answers: JudgedRun, name: str, t
     )
     page = report_page.render(replace(answers, evidence=evidence))
     assert f"<dt>Binary</dt><dd><bdi>{tested} abababababab and " in page
+
+
+def test_the_head_says_what_its_result_means(answers: JudgedRun) -> None:
+    """A hang is not the end of a process, and is called so."""
+    assert answers.failed
+    assert f"<p>{LABELS[answers.label].legend}</p>" in report_page.render(answers)
 
 
 def test_what_was_rejected_for_its_size_is_not_called_unspecified(tmp_path: Path) -> None:
