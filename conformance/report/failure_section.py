@@ -230,9 +230,13 @@ def _want(run: JudgedRun, result: RowResult) -> Wants:
 
 
 def _note(result: RowResult) -> str:
-    """Return the message of the backend or the detail of the failure, unless the answer says it already."""
+    """Return the message of the backend or the detail of the failure, unless the line says it already.
+
+    What an illegal call breaks is among the wants, by document; the detail has the rules of one.
+    """
     note = result.outcome.message or result.detail or ""
-    return "" if note in format_answer(result, with_message=False) else note
+    is_said = result.diagnosis == "answered an illegal call" or note in format_answer(result, with_message=False)
+    return "" if is_said else note
 
 
 def _find_meaning(result: RowResult) -> StepMeaning:

@@ -210,6 +210,20 @@ def test_a_card_has_the_command_without_the_suite_and_it_works(
     compile(capsys.readouterr().out, "repeat.py", "exec")
 
 
+EMPTIES = '{id: one, rule: zero-empties, src: "T[2, 3]", shape: [0, 3], special_zero: false, expect: reject}'
+
+
+def test_what_an_illegal_call_breaks_is_said_for_each_document(tmp_path: Path) -> None:
+    """One document has no rule that a literal 0 needs an empty src; the volume decides there."""
+    plan = plan_as_bundled(tmp_path, f"about: One.\ncases:\n  - {EMPTIES}\n")
+    (group,) = collect_failures(finish_run(plan, Wrong(), tmp_path / "out"), {}, IN_FULL)
+    (line,) = (line for line in group.full[0].lines if len(line.answer.wants) > 1)
+    wants = {documents: want for want, documents in line.answer.wants}
+    assert wants[("static-oneapi",)] == "a rejection: breaks same-volume"
+    assert wants[("static-spec-v0.9", "static-graph-v0.9")] == "a rejection: breaks zero-empties"
+    assert not line.answer.note, "it would name the rules of one document"
+
+
 def test_the_script_of_a_page_installs_the_versions_that_were_tested(run: JudgedRun) -> None:
     """Without its local part, which no index has."""
     tested = {"tract-0.22.4 (9 files)": "", "onnx-1.23.2+cpu (1,183 files)": "", "numpy-2.4.6 (1,021 files)": ""}
