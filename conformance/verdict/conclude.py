@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -218,14 +218,14 @@ def conclude(
         standings = tuple(replace(each, name="incomplete") if each.name == "conforms" else each for each in standings)
     scope = sentences.scope_phrase(plan.suite) + (" as run in the suite's own process" if limits.in_process else "")
 
-    def name_not_run(calls: Iterable[str | None]) -> tuple[str, ...]:
-        return tuple(filter(None, (limits.missed_rows, *calls, None if target.large else sentences.LARGE_TENSORS)))
+    def name_not_run(document: str) -> tuple[str, ...]:
+        large = None if target.large else sentences.LARGE_TENSORS
+        return tuple(filter(None, (limits.missed_rows, limits.calls.get(document), large)))
 
-    not_run = name_not_run(dict.fromkeys(limits.calls.values()))
     of_documents = group_pairs((standing.document, standing) for standing in standings)
     limited = {}
     for document, some in of_documents.items():
-        lacking = name_not_run([limits.calls.get(document)])
+        lacking = name_not_run(document)
         limited[document] = tuple(sentences.describe_limits(some, claims, target, lacking, limits.answered))
     said = tuple(
         "; ".join([f"{sentences.write_verdict(document, group, target)}{scope}", *limited[document]])
@@ -238,7 +238,9 @@ def conclude(
         *sentences.note_failures_in_unlisted_types(unlisted),
         *sentences.note_adapter_errors(results.values()),
     )
-    return Conclusion(standings, blames, said, code, why, claims, notes, not_run=not_run, scope=scope, limits=limited)
+    return Conclusion(
+        standings, blames, said, code, why, claims, notes, not_run=name_not_run(""), scope=scope, limits=limited
+    )
 
 
 def _blame(plan: Plan, results: Mapping[str, Result], groups: Mapping[tuple[str, str], list[SimilarRows]]) -> Blames:

@@ -34,18 +34,25 @@ def note_fewer_calls(row: Row, result: Result) -> Iterator[str]:
 
 
 def name_missing_calls(notes: Iterable[str], results: Mapping[str, Result]) -> dict[str, str]:
-    """Name, by document, the calls of passing rows that had no time: those of the row that lacks the largest share."""
+    """Name, by document, the calls of passing rows that had no time: those of the row that lacks the largest share.
+
+    Under "" is what all documents have of it together: a row is a test in several.
+    """
     found: dict[str, list[tuple[int, int]]] = {}
     for row, *numbers in (match.groups() for note in notes if (match := _FEWER_CALLS.match(note))):
         calls, due = (int(number.replace(",", "")) for number in numbers)
-        for document, verdict in results[row].verdicts.items() if row in results else ():
-            if verdict == PASS:
+        verdicts = results[row].verdicts if row in results else {}
+        if passing := [document for document, verdict in verdicts.items() if verdict == PASS]:
+            for document in ("", *passing):
                 found.setdefault(document, []).append((calls, due))
     names = {}
     for document, some in found.items():
         calls, due = min(some, key=lambda each: each[0] / each[1])
-        others = f", and some of {count_noun(len(some) - 1, 'other test')}" if len(some) > 1 else ""
-        names[document] = f"{due - calls:,} of the {due:,} equal calls of a test ({REPEAT_SECONDS} s were over){others}"
+        noun = "test" if document else "row"
+        others = f", and some of {count_noun(len(some) - 1, f'other {noun}')}" if len(some) > 1 else ""
+        names[document] = (
+            f"{due - calls:,} of the {due:,} equal calls of a {noun} ({REPEAT_SECONDS} s were over){others}"
+        )
     return names
 
 

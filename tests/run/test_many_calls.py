@@ -98,7 +98,7 @@ def test_fewer_calls_are_noted(cli: Cli, tmp_path: Path, monkeypatch: pytest.Mon
         said = cli("run", "reference", "-k", "more-calls-than-16-bits-count", "--out", out).out
         assert (
             ("65,600 equal calls of a test (" in said)
-            == ("65,600 equal calls of a test (" in (out / "report.html").read_text())
+            == ("65,600 equal calls of a row (" in (out / "report.html").read_text())
             == (seconds < 1)
         )
         records.append((out / "results.jsonl").read_text().splitlines())
@@ -116,6 +116,7 @@ def test_the_passing_row_that_lacks_most_calls_is_named_for_its_documents() -> N
     }  # fmt: skip
     results = {row: Result(row, each, ()) for row, each in verdicts.items()}
     assert name_missing_calls(notes, results) == {
+        "": "63,075 of the 65,600 equal calls of a row (3 s were over), and some of 1 other row",
         "a": "63,075 of the 65,600 equal calls of a test (3 s were over), and some of 1 other test",
         "b": "121 of the 1,100 equal calls of a test (3 s were over)",
     }  # fmt: skip
