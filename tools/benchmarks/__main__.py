@@ -13,9 +13,18 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from importlib.util import find_spec
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from conformance.model import Adapter
+import yaml
+
+from conformance.isolate.backend import Isolation, run_in_isolation, use_backend
+from conformance.isolate.protocol.remote import RemoteAdapter, start_worker
+from conformance.load.folders import find_spec_folder
+from conformance.load.spec import SPEC_FILES, load_spec
+from conformance.meaning.contract import contracts
+from conformance.model import Adapter, Declared, Graph, Node, Operand
+from conformance.plan.memory import TensorSpec, lay_out
+from conformance.plan.rows import Row
 from conformance.system.terminal import say, say_raw
 
 from . import history, others, sweeps, whole_runs
@@ -44,11 +53,6 @@ _IMPORTS = "import yaml; from conformance.meaning import contract; from conforma
 
 def load_and_check() -> Measured:
     """Reading, schemas, cross-checks and compiling every rule, once and cold, beyond interpreter and imports."""
-    import yaml
-
-    from conformance.load.folders import find_spec_folder
-    from conformance.load.spec import SPEC_FILES
-
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
     def bare() -> None:
@@ -68,9 +72,6 @@ def check_command() -> Measured:
 
 def meaning_of_a_call() -> Measured:
     """A mix of calls, legal and not, in the strictest document."""
-    from conformance.load.spec import load_spec
-    from conformance.meaning.contract import contracts
-
     meaning = contracts(load_spec())["static-graph-v0.9"].meaning
     return Measured(_per_call(meaning), _per_call(bare_meaning), "the same written by hand")
 
@@ -87,13 +88,14 @@ _CALLS = (
 )
 
 
-def _per_call(meaning: Callable[[tuple[int, ...], tuple[int, ...], bool], object], rounds: int = 500) -> float:
-    def work() -> None:
-        for _ in range(rounds):
-            for src, shape, special_zero in _CALLS:
-                meaning(src, shape, special_zero)
+def _per_call(meaning: Callable[[tuple[int, ...], tuple[int, ...], bool], object]) -> float:
+    calls = _CALLS * 500
 
-    return cpu(work) / (rounds * len(_CALLS))
+    def work() -> None:
+        for src, shape, special_zero in calls:
+            meaning(src, shape, special_zero)
+
+    return cpu(work) / len(calls)
 
 
 def bare_meaning(
@@ -149,14 +151,12 @@ def start_up() -> Measured:
 # ── isolation ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def _through(backend: str, isolation: str, rows: Sequence[Any]) -> float:
+def _through(isolation: Isolation, rows: Sequence[Row]) -> float:
     """CPU seconds that a row takes on both sides of the process border."""
-    from conformance.isolate.backend import run_in_isolation, use_backend
-
-    with use_backend(backend, isolation) as adapter:  # type: ignore[arg-type]
+    with use_backend("reference", isolation) as adapter:
 
         def call_all() -> None:
-            for _ in run_in_isolation(rows, adapter, adapter.claims, isolation):  # type: ignore[arg-type]
+            for _ in run_in_isolation(rows, adapter, adapter.claims, isolation):
                 pass
 
         return cpu(call_all, clock=lambda: _clock_of_both(adapter)) / len(rows)
@@ -164,18 +164,13 @@ def _through(backend: str, isolation: str, rows: Sequence[Any]) -> float:
 
 def _clock_of_both(adapter: Adapter) -> float:
     """CPU seconds of this process and of a worker; Linux makes the number of its clock from that of the process."""
-    from conformance.isolate.protocol.remote import RemoteAdapter
-
     if not isinstance(adapter, RemoteAdapter) or sys.platform != "linux":
         return time.process_time()
     return time.process_time() + time.clock_gettime((~adapter.session().process.pid << 3) | 2)
 
 
-def _small_rows() -> list[Any]:
-    from conformance.load.cases import load_suite
-    from conformance.plan.rows import plan_of
-
-    single = [row for row in plan_of(load_suite()).rows if len(row.case.steps) == row.case.times == 1]
+def _small_rows() -> list[Row]:
+    single = [row for row in whole_runs.plan().rows if len(row.case.steps) == row.case.times == 1]
     rows = [row for row in single if not row.case.large and not row.case.pause_ms]
     return [row for row in rows if len(row.steps[0].src.elements) < 4096][::12]
 
@@ -183,8 +178,8 @@ def _small_rows() -> list[Any]:
 def call_through_a_worker() -> Measured:
     """Both sides of the border together; compile and run are one round trip."""
     rows = _small_rows()
-    bare = _through("reference", "none", rows)
-    return Measured(_through("reference", "worker", rows) - bare, bare, "the same call in this process")
+    bare = _through("none", rows)
+    return Measured(_through("worker", rows) - bare, bare, "the same call in this process")
 
 
 def call_in_its_own_process() -> Measured:
@@ -192,15 +187,11 @@ def call_in_its_own_process() -> Measured:
     ours = cpu_of_command(
         [sys.executable, "-c", "import conformance.isolate.protocol.worker, conformance.adapters.reference"], 3
     )
-    return Measured(ours, _through("reference", "worker", _small_rows()), "the same call through a worker")
+    return Measured(ours, _through("worker", _small_rows()), "the same call through a worker")
 
 
 def large_through(share: bool) -> Measured:
     """A reshape of 16 MiB, both processes together, without what the backend's own copy takes."""
-    from conformance.isolate.protocol.remote import start_worker
-    from conformance.model import Declared, Graph, Node, Operand
-    from conformance.plan.memory import TensorSpec, lay_out
-
     count = 1 << 22
     node = Node("StaticReshape", Operand("s64", (2,), (1, count)), Operand("bool", (), (False,)))
     graph = Graph(Declared("f32", (count,)), (node,))

@@ -11,7 +11,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from conformance.adapter import load_adapter
 from conformance.model import Adapter
+from conformance.run.row import run_rows
 
 from .clock import Measured, cpu, once
 from .whole_runs import command, legal_rows, plan, run_of_a_row
@@ -69,9 +71,6 @@ def _onnx() -> tuple[Callable[[Any], None], Any]:
 
 def row_beside_onnx() -> Measured:
     """One row on ONNX's reference evaluator, beside one Reshape node test of the ONNX backend test on the same."""
-    from conformance.adapter import load_adapter
-    from conformance.run.row import run_rows
-
     adapter: Adapter = load_adapter("onnx-reference")
     rows = [row for row in legal_rows("f32") if row.operation in adapter.claims.operations][:200]
     ours = cpu(lambda: sum(1 for _ in run_rows(rows, adapter)), 3)

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from conformance.isolate.backend import use_backend
+from conformance.load.spec import load_spec
+from conformance.meaning.domain import Domain
+from conformance.model import Declared, Graph, Rejected
+from conformance.plan.memory import TensorSpec, lay_out
+from conformance.sweep.blocks import SweepRequest, blocks_of, list_variants
+from conformance.sweep.calls import make_nodes_of_calls
+from conformance.sweep.context import SweepContext, close_backend
+from conformance.sweep.run_block import BlockRun, list_wants, run_block
 
 from .clock import Measured, cpu, once, peak_of_command
 from .whole_runs import command
-
-
-def _order(adapter: str = "reference") -> Any:
-    from conformance.load.spec import load_spec
-    from conformance.meaning.domain import Domain
-    from conformance.sweep.blocks import SweepRequest, list_variants
-
-    return SweepRequest(adapter, Domain(3, 3, 3, -2, 3), list_variants(load_spec(), ["StaticReshape"]))
 
 
 class Calls(NamedTuple):
@@ -33,28 +33,23 @@ class Calls(NamedTuple):
 
 
 def _calls() -> Calls:
-    from conformance.model import Declared, Graph, Rejected
-    from conformance.plan.memory import TensorSpec, lay_out
-    from conformance.sweep.blocks import blocks_of
-    from conformance.sweep.calls import make_nodes_of_calls
-    from conformance.sweep.context import SweepContext, close_backend
-    from conformance.sweep.run_block import BlockRun, list_wants, run_block
-
-    order = _order()
-    block = next(block for block in blocks_of(order.domain) if (block.rank, block.entries) == (3, 3))
+    request = SweepRequest("reference", Domain(3, 3, 3, -2, 3), list_variants(load_spec(), ["StaticReshape"]))
+    block = next(block for block in blocks_of(request.domain) if (block.rank, block.entries) == (3, 3))
     try:
-        ours = cpu(lambda: run_block(order, block))
+        ours = cpu(lambda: run_block(request, block))
         with use_backend("reference", "none") as adapter:
-            run = BlockRun(SweepContext(order, adapter), block)
+            run = BlockRun(SweepContext(request, adapter), block)
             wants = list_wants(map(run.list_meanings, run.context.readings["StaticReshape"]))
     finally:
         close_backend()
     sources = [
         (lay_out(TensorSpec(way.type, src)), wanted)
-        for way in order.ways
+        for way in request.ways
         for src, wanted in zip(run.srcs, wants, strict=True)
     ]
-    nodes = make_nodes_of_calls("StaticReshape", order.ways[0].shape_passed_as, order.ways[0].shape_type, run.shapes)
+    nodes = make_nodes_of_calls(
+        "StaticReshape", request.ways[0].shape_passed_as, request.ways[0].shape_type, run.shapes
+    )
 
     def of_reference() -> None:
         for buffer, _ in sources:
@@ -84,7 +79,7 @@ def _calls() -> Calls:
                         good += out.dtype == src.dtype and out.shape == due and out.tobytes() == want
         return good
 
-    return Calls(block.calls * len(order.ways), ours, of_reference, bare)
+    return Calls(block.calls * len(request.ways), ours, of_reference, bare)
 
 
 _BARE = "numpy.reshape in a try, compared, in a bare loop"

@@ -16,8 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from conformance.model import Adapter
-from conformance.plan.rows import Plan, Row
+from conformance import report
+from conformance.adapter import load_adapter
+from conformance.evidence.results import Target, read
+from conformance.load.cases import load_suite
+from conformance.model import Adapter, Rejected
+from conformance.plan.rows import Plan, Row, plan_of
+from conformance.report.judged_run import JudgedRun
+from conformance.run.row import run_rows
+from conformance.runner.run_suite import RunRequest, run_suite
+from conformance.site.compare_page import render
+from conformance.verdict.conclude import conclude_evidence
 from tools.picture import find_chromium
 
 from .clock import REPEATS, Measured, cpu, cpu_of_command, once, peak_of_command
@@ -32,9 +41,6 @@ def command(*words: object) -> list[str]:
 
 @cache
 def plan() -> Plan:
-    from conformance.load.cases import load_suite
-    from conformance.plan.rows import plan_of
-
     return plan_of(load_suite())
 
 
@@ -80,7 +86,6 @@ def _bare(rows: list[Row]) -> Callable[[], int]:
 
 def _seconds_of(rows: list[Row], adapter: Adapter) -> float:
     """CPU seconds of rows, the least of several runs. A judged row drops its steps: they are made before each."""
-    from conformance.run.row import run_rows
 
     def once() -> float:
         _ = [(step.src, step.arriving) for row in rows for step in row.steps]
@@ -95,8 +100,6 @@ def _seconds_of(rows: list[Row], adapter: Adapter) -> float:
 
 def run_of_a_row() -> Measured:
     """One row on the reference in this process: compiled, run, judged in each document, recorded."""
-    from conformance.adapter import load_adapter
-
     rows = legal_rows()
     ours = _seconds_of(rows, load_adapter("reference"))
     return Measured(ours / len(rows), cpu(_bare(rows)) / len(rows), "numpy.reshape in a try, compared")
@@ -104,9 +107,6 @@ def run_of_a_row() -> Measured:
 
 def engine_around_a_row() -> Measured:
     """The time that the suite adds to one row on the reference: all but the reference's own compile and run."""
-    from conformance.adapter import load_adapter
-    from conformance.model import Rejected
-
     rows, adapter = legal_rows(), load_adapter("reference")
     calls = [(row.steps[0], row.steps[0].arriving) for row in rows]
     arguments = [(step.graph, step.src.tensor, tuple(shape.tensor for shape in shapes)) for step, shapes in calls]
@@ -124,16 +124,12 @@ def engine_around_a_row() -> Measured:
 
 def run_without_reports() -> Measured:
     """Every row of the suite called, judged and written as evidence, in this process, beside the sum of bare calls."""
-    from conformance.evidence.results import Target
-    from conformance.load.cases import load_suite
-    from conformance.plan.rows import plan_of
-    from conformance.runner.run_suite import RunRequest, run_suite
 
     def once_more() -> float:
-        order = RunRequest("reference", plan_of(load_suite()), Target(), lambda row: True)
+        request = RunRequest("reference", plan_of(load_suite()), Target(), lambda row: True)
         with tempfile.TemporaryDirectory() as folder:
             began = time.process_time()
-            run_suite(order, lambda name: Path(folder))
+            run_suite(request, lambda name: Path(folder))
             return time.process_time() - began
 
     ours = min(once_more() for _ in range(2))
@@ -204,10 +200,6 @@ def _ran() -> Iterator[Path]:
 
 def reports() -> Measured:
     """Every report on a run, from evidence at hand, beside the parsing of that evidence."""
-    from conformance import report
-    from conformance.evidence.results import read
-    from conformance.verdict.conclude import conclude_evidence
-
     with _ran() as folder:
         evidence = read(folder / "results.jsonl")
         conclusion = conclude_evidence(plan(), evidence)
@@ -225,10 +217,6 @@ def size_of_the_page() -> Measured:
 
 def filter_of_the_comparison() -> Measured:
     """All lines of a page of 24 backends shown again after a filter: what its main thread takes, to the next frame."""
-    from conformance.evidence.results import read
-    from conformance.report.judged_run import JudgedRun
-    from conformance.site.compare_page import render
-    from conformance.verdict.conclude import conclude_evidence
 
     def run_and_load(backend: str, folder: Path) -> JudgedRun:
         once(command("run", backend, "--isolation", "none", "--out", folder))
