@@ -23,6 +23,7 @@ from conformance.plan.rows import Plan, plan_of
 from conformance.plan.select import parse_selection
 from conformance.report import badge, junit, markdown, report_page
 from conformance.report.judged_run import JudgedRun
+from conformance.report.render import FOLDER
 from conformance.verdict.conclude import conclude, conclude_evidence
 
 from ..builders import Command, Wrong, finish_run, plan_as_bundled, table_of
@@ -61,6 +62,10 @@ def test_the_content_policy_names_the_style_and_the_script(answers: JudgedRun) -
     assert len(found.raw["script"]) == 3
     for text in (found.raw["style"][0], found.raw["script"][2]):
         assert f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" in policy
+    styled = {f".{name}" for names in found.values("class") for name in names.split()}
+    whole = (FOLDER / "style.css").read_text(encoding="utf-8")
+    assert {name for name in styled if name in whole and name not in found.raw["style"][0]} == set()
+    assert {".pic", ".fail", ".wide"} <= styled
 
 
 @pytest.mark.slow
