@@ -87,13 +87,7 @@ def state(act: Callable[[Json], object]) -> Callable[[Lab], None]:
 
 def forge(act: Callable[[Records], object]) -> Callable[[Lab], None]:
     """Change the evidence, and make everything again from it."""
-
-    def change(lab: Lab) -> None:
-        rewrite(lab.folder / RESULTS, act)
-        lab.command("report", lab.folder)
-        lab.make_statement()
-
-    return change
+    return lambda lab: lab.forge(act)
 
 
 def write_statement(text: Callable[[str], bytes]) -> Callable[[Lab], None]:
@@ -332,6 +326,9 @@ ATTACKS: dict[str, Attack] = {
     **{f"a key is revoked as {text}": Attack(revoke(text), "revoked:4: .* is neither", "read_revoked")
        for text in ("{cut}", "{fingerprint}", "vendor@example.com {key}", "serial: 1", "0" * 63)},
     "a list of ssh-keygen is cut": Attack(cut_revocation_list, "cannot be read in full", "read_revoked"),
+    "keys are revoked, and the reader knows none that may sign": Attack(
+        lambda lab: Trust(challenge=lab.challenge, revoked=lab.key("vendor.pub")),
+        "no signature is checked without --allowed", "_check_revocation"),
     "the statement is revoked": Attack(revoke_statement, "is revoked, says", "_check_revocation"),
     "it has expired": Attack(state(put_own("validUntil", LONG_AGO)), "expired on 2020-01-01", "_check_times"),
     "it is valid for ever": Attack(
