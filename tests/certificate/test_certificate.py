@@ -136,7 +136,7 @@ def test_an_earlier_suite_says_how_many_cases_it_lacks(lab: Lab, cli: Cli) -> No
 
 def verify(lab: Lab) -> tuple[object, ...]:
     """The command that verifies the certificate."""
-    return ("verify", lab.folder, "--certificate", "--allowed", lab.home / SIGNERS, "--suite", lab.suite)
+    return lab.words("verify", lab.folder, "--certificate")
 
 
 def test_each_text_says_level_scope_suite_and_date(lab: Lab, cli: Cli) -> None:
@@ -271,12 +271,11 @@ RECORDS = {each for name in (STATEMENT, AUDIT, CHALLENGE) for each in (name, f"{
 def test_a_published_certificate_is_verified_when_packed(
     lab: Lab, cli: Cli, site: Path, challenged: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out, keys = lab.folder, ("--allowed", lab.home / SIGNERS)
-    due = RECORDS
+    out, due = lab.folder, RECORDS
     if not challenged:
         lab.forget_the_challenge()
-        words = ("audit", out, lab.backend, *keys, "--key", lab.key("issuer"), "--suite", lab.suite)
-        cli(*words).expect(0, text=f"next: conformance verify {out} --certificate --allowed {keys[1]} --suite ")
+        said = f"next: conformance verify {out} --certificate --allowed {lab.home / SIGNERS} --suite "
+        cli(*lab.words("audit", out, lab.backend, "--key", lab.key("issuer"))).expect(0, text=said)
         due = RECORDS - {COMMITMENT, CHALLENGE, f"{CHALLENGE}.sig"}
     assert publish(lab, out) == 0
     (folder,) = list_published_folders(site)
@@ -631,8 +630,7 @@ def test_clocks_may_differ_by_less_than_a_day(lab: Lab, cli: Cli) -> None:
 @pytest.mark.parametrize(("key", "says"), [((), "audit.json is signed"), (("--key", "issuer"), "audit.json is of ")])
 def test_a_spot_check_keeps_a_stronger_audit(lab: Lab, cli: Cli, key: tuple[str, ...], says: str) -> None:
     key_words = [lab.key(word) if word == "issuer" else word for word in key]
-    trust = ("--allowed", lab.home / SIGNERS, "--challenge", lab.challenge, "--suite", lab.suite)
-    words = ("audit", lab.folder, lab.backend, "--rows", "3", *trust, *key_words)
+    words = lab.words("audit", lab.folder, lab.backend, "--rows", "3", "--challenge", lab.challenge, *key_words)
     cli(*words).expect(0, out=("3 rows were called again and gave the same answers; nothing is written", says))
     assert cli(*verify(lab), "--json").expect(0).data["level"] == "re-run"
 
@@ -640,24 +638,23 @@ def test_a_spot_check_keeps_a_stronger_audit(lab: Lab, cli: Cli, key: tuple[str,
 @pytest.mark.slow
 def test_an_audit_that_no_issuer_signed_is_replaced(lab: Lab, cli: Cli) -> None:
     lab.change_record(AUDIT, put_own("rows", 99_999))
-    trust = ("--allowed", lab.home / SIGNERS, "--challenge", lab.challenge, "--suite", lab.suite)
-    cli("audit", lab.folder, lab.backend, *trust, "--key", lab.key("issuer")).expect(0, out="is now at level re-run")
+    words = ("audit", lab.folder, lab.backend, "--challenge", lab.challenge, "--key", lab.key("issuer"))
+    cli(*lab.words(*words)).expect(0, out="is now at level re-run")
     assert cli(*verify(lab), "--json").expect(0).data["level"] == "re-run"
 
 
 @pytest.mark.parametrize("name", ["LD_PRELOAD", "LD_AUDIT", "PYTHONHOME"])
 def test_code_that_would_judge_too_is_refused(lab: Lab, cli: Cli, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv(name, "libmine.so")
-    backend, words = lab.backend, ("--suite", lab.suite)
-    cli("certify", backend, "--out", lab.home / "out", *words).expect(3, err=f"{name} is set", lines=1)
-    cli("audit", lab.folder, backend, "--allowed", lab.home / SIGNERS, *words).expect(3, err=f"{name} is set")
+    said = f"{name} is set"
+    cli("certify", lab.backend, "--out", lab.home / "out", "--suite", lab.suite).expect(3, err=said, lines=1)
+    cli(*lab.words("audit", lab.folder, lab.backend)).expect(3, err=said)
 
 
 def test_an_audit_with_another_adapter_is_refused(lab: Lab, cli: Cli) -> None:
     (lab.home / "mine.py").write_text((lab.home / "mine.py").read_text() + "# the same\n")
-    words = ("--allowed", lab.home / SIGNERS, "--suite", lab.suite)
-    cli("audit", lab.folder, lab.backend, *words).expect(1, err="is another adapter than the one")
-    cli("audit", lab.folder, "./no-such.py:X", *words).expect(3, err="no-such.py: no such file", lines=1)
+    cli(*lab.words("audit", lab.folder, lab.backend)).expect(1, err="is another adapter than the one")
+    cli(*lab.words("audit", lab.folder, "./no-such.py:X")).expect(3, err="no-such.py: no such file", lines=1)
 
 
 @pytest.mark.parametrize(
@@ -716,8 +713,8 @@ def test_an_audit_signs_nothing_if_an_answer_differs(lab: Lab, cli: Cli, monkeyp
     monkeypatch.setattr(audit, "digest_of_adapter", lambda backend: due)
     monkeypatch.setattr(audit, "_refuse_other_files", lambda *_: None)
     (lab.folder / AUDIT).unlink()
-    trust = ("--allowed", lab.home / SIGNERS, "--suite", lab.suite)
-    cli("audit", lab.folder, lab.backend, *trust).expect(1, out="gave other answers here; nothing is signed")
+    said = "gave other answers here; nothing is signed"
+    cli(*lab.words("audit", lab.folder, lab.backend)).expect(1, out=said)
     assert not (lab.folder / AUDIT).exists()
 
 

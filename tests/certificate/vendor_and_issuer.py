@@ -66,6 +66,10 @@ class Lab(NamedTuple):
     def command(self, *words: object) -> int:
         return main([*map(str, words), "--suite", str(self.suite)])
 
+    def words(self, *words: object) -> tuple[object, ...]:
+        """The words of a command, with the suite and the keys that may sign."""
+        return (*words, "--allowed", self.home / SIGNERS, "--suite", self.suite)
+
     @property
     def backend(self) -> str:
         return f"{self.home / 'mine.py'}:Mine"

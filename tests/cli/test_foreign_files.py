@@ -187,15 +187,6 @@ def test_locking_ids_writes_into_no_other_folder(tmp_path: Path) -> None:
     assert "flattens" in (folder / LOCK).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", ["x\n::error::y.yaml", "::error::y.yaml", "\x1b[2J.yaml"])
-def test_a_file_name_that_looks_like_output_is_an_error(tmp_path: Path, cli: Cli, name: str) -> None:
-    folder = write_cases(tmp_path, FOUR_CASES)
-    (folder / "few0.yaml").rename(folder / name)
-    cli("list", "cases", "--suite", tmp_path).expect(
-        2, err="has more than letters, digits, _, . and -; rename the file"
-    )
-
-
 @pytest.mark.parametrize("name", ["x\n::error::y", "::error::y"])
 def test_the_name_of_a_suite_does_not_look_like_output(
     tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, name: str

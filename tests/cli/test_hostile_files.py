@@ -169,7 +169,10 @@ def test_a_name_that_is_none_is_refused_with_its_line(key: str, value: str, tmp_
     assert all("few0.yaml:" in line for line in err.splitlines()), err
 
 
-@pytest.mark.parametrize("name", ["a b.yaml", "a;b.yaml", "a\nb.yaml", "é.yaml", "$(id).yaml", "a'b.yaml"])
+@pytest.mark.parametrize(
+    "name", ["a b.yaml", "a;b.yaml", "x\n::error::y.yaml", "::error::y.yaml", "\x1b[2J.yaml", "é.yaml", "$(id).yaml",
+             "a'b.yaml"]
+)  # fmt: skip
 def test_a_case_file_of_another_name_is_an_error(name: str, tmp_path: Path, cli: Cli) -> None:
     words = case_file(tmp_path)
     (tmp_path / "cases" / "few0.yaml").rename(tmp_path / "cases" / name)

@@ -4,6 +4,7 @@ import re
 import shlex
 import shutil
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -227,10 +228,12 @@ def test_failures_are_grouped_with_place_and_command(command: Command) -> None:
     said = command.run(mini("Flushes")).expect(
         1, text="subnormals flushed · breaks the text: same-content", out="few0.yaml:"
     )
-    repeats = next(line for line in said.out.splitlines() if "conformance run" in line)
+    repeats, explains = next(pair for pair in pairwise(said.out.splitlines()) if "conformance run" in pair[0])
+    assert explains.startswith(f"      conformance explain --suite {command.folder} ")
     again = command(*shlex.split(repeats)[1:], "--out", command.folder / "again").expect(1)
     assert "subnormals flushed · breaks the text: same-content · 3 tests" in again.text
     assert table_of(said.out)["static-oneapi"][:3] == ["yes", "yes", "no"]
+    assert said.out.splitlines()[-1].startswith("results: "), "no report was written"
 
 
 def test_rows_that_differ_in_the_rule_only_have_a_line(command: Command) -> None:

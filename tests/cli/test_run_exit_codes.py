@@ -12,17 +12,13 @@ from xml.etree import ElementTree
 import pytest
 
 from conformance.evidence.results import read
-from conformance.runner import planted_backends
 from conformance.system.progress import Progress, begin
 from conformance.verdict.conclude import conclude_evidence
 
-from ..builders import DOCUMENTS, Command, mini, spare_planted, table_of
+from ..builders import Command, mini, spare_planted
 from ..misbehaving import GIVES_UP
 from ..verdict.test_waive import waivers
 from .run_output import never_conforms
-
-PLANTED = "FlushesSubnormals"
-
 
 # ── exit codes ────────────────────────────────────────────────────────────────────────────────────
 USAGE: dict[str, tuple[tuple[str, ...], str]] = {
@@ -43,6 +39,7 @@ USAGE: dict[str, tuple[tuple[str, ...], str]] = {
     "no such run": (("--resume", "/dev/null/run"), "there is no run to resume"),
     "a folder twice": (("--resume", "/dev/null/run", "--out", "x"), "drop --out"),
     "two choices": (("-k", "a", "-k", "b"), "given twice"),
+    "a name of two lines": (("--tester", "A\n::error::B"), "is not one line"),
     "a folder of claims": (("--claims", ".."), "..: is a folder; name a file"),
 }  # fmt: skip
 
@@ -85,11 +82,6 @@ def test_a_part_of_the_rows_says_that_a_waiver_expired(command: Command, tmp_pat
     command("run", mini("Flushes"), "--suite", command.folder, *words).expect(1, out="expired on 2020-01-01")
 
 
-def test_4_is_for_a_part_even_where_all_of_it_passed(command: Command) -> None:
-    for part in (("-k", "flattens"), ("--shard", "1/2")):
-        assert command.run("reference", *part).expect(4).last.startswith("exit 4: incomplete: ")
-
-
 def test_shard_1_of_1_says_that_it_is_a_shard(command: Command) -> None:
     said = command.run("reference", "--shard", "1/1", "--json").expect(4)
     assert said.data["why"].startswith("incomplete: shard 1/1 of the rows; `conformance report` joins")
@@ -106,13 +98,6 @@ def test_a_shard_that_fails_or_shows_nothing_is_not_0(command: Command) -> None:
     assert command.run(mini("Flushes"), "--shard", "1/1").code == 1
     for backend, shard in ((mini("ClaimsNothing"), "1/1"), ("reference", "9999/9999")):
         command.run(backend, "--shard", shard).expect(4)
-
-
-def test_5_comes_before_everything_that_ran(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planted_backends, "_run_planted_backend", lambda _, planted, *__: int(planted.name != PLANTED))
-    for backend in ("reference", mini("Flushes"), mini("ClaimsNothing")):
-        why = f"our own planted fault was not caught: {PLANTED}; no verdict of this run is reliable"
-        never_conforms(command.run(backend, "--json").expect(5, out=why))
 
 
 def test_a_finished_run_concludes_the_same_again(command: Command) -> None:
@@ -184,16 +169,6 @@ def test_a_file_of_claims_that_is_none_is_said_with_its_place(
 ) -> None:
     path = pinned(tmp_path, text)
     command.run("reference", "--claims", path).expect(2, err=f"{path}:{says}")
-
-
-def test_a_failure_names_the_commands_that_repeat_and_explain_it(command: Command) -> None:
-    said = command.run(mini("Accepts"), "--isolation", "none").expect(1)
-    lines = said.out.splitlines()
-    repeat = next(number for number, line in enumerate(lines) if " -k " in line)
-    assert lines[repeat + 1].startswith(f"      conformance explain --suite {command.folder} ")
-    assert lines[0].endswith(": accepts an illegal call")
-    assert set(table_of(said.out)) == set(DOCUMENTS)
-    assert lines[-1].startswith("results: ")  # `command` writes no report
 
 
 class Screen(io.StringIO):

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.builders import Cli, CommandOutput, plan_of_cases, write_suite
+from tests.builders import Cli, CommandOutput, write_suite
 
 CHAIN = """about: One.
 cases:
@@ -25,8 +25,8 @@ cases:
 """
 
 
-def export(cli: Cli, folder: Path, *texts: str, code: int = 0) -> CommandOutput:
-    return cli("export", "benchdnn", "--suite", write_suite(folder, *texts), "--out", folder / "out").expect(code)
+def export(cli: Cli, folder: Path, *texts: str) -> CommandOutput:
+    return cli("export", "benchdnn", "--suite", write_suite(folder, *texts), "--out", folder / "out").expect(0)
 
 
 def graph(folder: Path) -> Any:
@@ -80,15 +80,6 @@ def test_the_checker_of_models_finds_every_graph_legal(cli: Cli, tmp_path: Path)
     checked = json.loads(cli("check-graph", *files, "--json").expect(0).out)["files"]
     assert {node["kind"] for file in checked for node in file["nodes"]} == {"legal"}
     assert "keeps-order-f32.json" in {file.name for file in files}
-
-
-def test_every_row_is_written_or_left_out_for_a_reason(cli: Cli, tmp_path: Path) -> None:
-    said = cli("export", "benchdnn", "--suite", write_suite(tmp_path), "--out", tmp_path / "out", "--json").expect(0)
-    facts = said.data
-    assert facts["tests"] == len(list((tmp_path / "out").iterdir()))
-    assert facts["left_out"]["strides that repeat or reverse elements"] == 3
-    assert facts["left_out"]["a call that a document forbids"] > 0
-    assert facts["rows"] + sum(facts["left_out"].values()) == len(plan_of_cases(tmp_path).rows)
 
 
 def test_what_the_files_do_not_test_is_said(cli: Cli, tmp_path: Path) -> None:

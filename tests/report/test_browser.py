@@ -12,14 +12,16 @@ from typing import Any
 
 import pytest
 
-from conformance.model import NOT_CALLED, Result
 from conformance.plan.rows import Plan
 from conformance.report import diff_report
 from conformance.report.diff import compare_runs
+from conformance.report.render import ASSETS, list_assets
 from conformance.site import compare_page
+from conformance.system.files import replace_text
 from tools.picture import find_chromium
 
 from ..builders import Right, Wrong, finish_run, plan_as_bundled, report_run, rest_exhaustive
+from .verified import only_called
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = {
@@ -48,12 +50,6 @@ def chromium() -> Iterator[Any]:
         browser.close()
 
 
-def one_case(results: list[Result]) -> list[Result]:
-    """The results of a run that was to make one case only."""
-    others = [Result(each.row, dict.fromkeys(each.verdicts, "not run"), NOT_CALLED) for each in results]
-    return [each if each.row.startswith("flattens[") else other for each, other in zip(results, others, strict=True)]
-
-
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory, small_site: Path) -> dict[str, Path]:
     """A page of each sort."""
@@ -64,7 +60,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory, small_site: Path) -> dict[st
     links = ["right/report.html", "wrong/report.html"]
     (folder / "published.html").write_text(compare_page.render([right, wrong], links), encoding="utf-8")
     (folder / "many.html").write_text(compare_page.render([right, wrong] * 12), encoding="utf-8")
-    report_run(plan, Right(), folder / "part", one_case)
+    report_run(plan, Right(), folder / "part", only_called("flattens["))
     found = compare_runs(right.evidence, wrong.evidence, plan)
     (folder / "diff.html").write_text(diff_report.render_html(found), encoding="utf-8")
     return {
@@ -83,12 +79,12 @@ Open = Callable[..., Any]
 
 
 @pytest.fixture
-def opened(chromium: Any, pages: dict[str, Path]) -> Iterator[Open]:
-    """Opens a page; whatever it complains of, or asks of the network, fails the test."""
+def opening(chromium: Any) -> Iterator[Open]:
+    """Opens a file; whatever a page complains of, or asks of the network, fails the test."""
     contexts, complaints = [], []
 
-    def open_(name: str, fragment: str = "", **options: Any) -> Any:
-        context = chromium.new_context(viewport={"width": 1200, "height": 900}, **options)
+    def open_(path: Path, fragment: str = "", size: tuple[int, int] = (1200, 900), **options: Any) -> Any:
+        context = chromium.new_context(viewport=dict(zip(("width", "height"), size, strict=True)), **options)
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: complaints.append(message.text))
@@ -96,13 +92,19 @@ def opened(chromium: Any, pages: dict[str, Path]) -> Iterator[Open]:
         page.on(
             "request", lambda request: complaints.append(request.url) if not request.url.startswith("file:") else None
         )
-        page.goto(f"{pages[name].as_uri()}{fragment}")
+        page.goto(f"{path.as_uri()}{fragment}")
         return page
 
     yield open_
     for context in contexts:
         context.close()
     assert not complaints
+
+
+@pytest.fixture
+def opened(opening: Open, pages: dict[str, Path]) -> Open:
+    """Opens a page by the name of its sort."""
+    return lambda name, *fragment, **options: opening(pages[name], *fragment, **options)
 
 
 def shown_cases(page: Any) -> list[str]:
@@ -247,18 +249,17 @@ def test_the_list_of_certificates_shows_only_what_conforms(opened: Open) -> None
     assert not page.locator("tbody tr").is_visible()
 
 
-def test_the_landing_of_forty_backends_has_six_screens(chromium: Any, pages: dict[str, Path]) -> None:
-    folder = pages["report"].parents[1] / "forty"
-    plan = plan_as_bundled(folder)
-    runs = [finish_run(plan, each, folder / f"again-{number}") for number, each in enumerate((Right(), Wrong()))] * 20
+def test_the_landing_of_forty_backends_has_six_screens(opening: Open, plan: Plan, tmp_path: Path) -> None:
+    runs = [finish_run(plan, each, tmp_path / each.name) for each in (Right(), Wrong())] * 20
     links = [f"{number}/report.html" for number in range(40)]
     text = compare_page.render_parts(runs, links, {})["index.html"]
-    (folder / "forty.html").write_text(text, encoding="utf-8")
-    page = chromium.new_page(viewport={"width": 1440, "height": 900})
-    page.goto((folder / "forty.html").as_uri())
-    height = page.evaluate("document.documentElement.scrollHeight")
-    page.close()
-    assert 1000 < height < 6000
+    for name, part in {
+        "forty.html": text,
+        **{f"{ASSETS}/{name}": part for name, part in list_assets().items()},
+    }.items():
+        replace_text(tmp_path / name, part)
+    page = opening(tmp_path / "forty.html", size=(1440, 900))
+    assert 1000 < page.evaluate("document.documentElement.scrollHeight") < 6000
 
 
 def test_everything_is_reached_and_worked_by_keyboard(opened: Open) -> None:
@@ -368,21 +369,16 @@ KEYSTROKE = """word => { const field = document.querySelector('[name=text]'), be
 
 @pytest.mark.slow
 @pytest.mark.exhaustive
-def test_a_report_of_ten_thousand_rows_paints_at_once(chromium: Any, whole: Path) -> None:
-    page = chromium.new_page()
-    page.goto((whole / "report.html").as_uri())
+def test_a_report_of_ten_thousand_rows_paints_at_once(opening: Open, whole: Path) -> None:
+    page = opening(whole / "report.html")
     paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
-    page.close()
     assert paint < 3000, "milliseconds; the budget is 1000 on a quiet machine"
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("width", [360, 1280])
-def test_a_link_within_the_whole_comparison_leads_there(chromium: Any, whole: Path, width: int) -> None:
-    page = chromium.new_page(viewport={"width": width, "height": 900})
-    page.goto((whole / "compare.html").as_uri())
+def test_a_link_within_the_whole_comparison_leads_there(opening: Open, whole: Path, width: int) -> None:
+    page = opening(whole / "compare.html", size=(width, 900))
     page.click("nav a[href='#observed']")
     page.wait_for_timeout(500)
-    place = page.locator("#observed").bounding_box()["y"]
-    page.close()
-    assert 0 <= place < 200
+    assert 0 <= page.locator("#observed").bounding_box()["y"] < 200

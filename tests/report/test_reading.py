@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from .test_browser import KEYSTROKE, Open, chromium, opened, pages, shown_cases
+from .test_browser import KEYSTROKE, Open, chromium, opened, opening, pages, shown_cases
 
-__all__ = ["chromium", "opened", "pages"]
+__all__ = ["chromium", "opened", "opening", "pages"]
 pytestmark = pytest.mark.slow
 
 
@@ -72,9 +72,8 @@ WORDS = ("c", "copies", "r", "rank", "zzz", "infer", "i", "")
 @pytest.mark.slow
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["report.html", "compare.html"])
-def test_a_keystroke_is_answered_at_once_on_a_slow_processor(chromium: Any, whole: Path, name: str) -> None:
-    page = chromium.new_page()
-    page.goto((whole / name).as_uri())
+def test_a_keystroke_is_answered_at_once_on_a_slow_processor(opening: Open, whole: Path, name: str) -> None:
+    page = opening(whole / name)
     session = page.context.new_cdp_session(page)
     session.send("Performance.enable")
     page.wait_for_timeout(2000)
@@ -87,7 +86,6 @@ def test_a_keystroke_is_answered_at_once_on_a_slow_processor(chromium: Any, whol
         return min(took, 1000 * (thread_time(session) - before))
 
     slowest = max(min(milliseconds(word) for _ in range(8)) for word in WORDS)
-    page.close()
     assert 4 * slowest < 100, "milliseconds, at a quarter of the speed"
 
 

@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from conformance.evidence.folder import REPORTS
-from conformance.evidence.results import InvalidEvidence
+from conformance.evidence.results import InvalidEvidence, Target
 from conformance.plan.rows import Plan
 from conformance.report import embedded
 from conformance.report.verify import OtherSuite, verify_report, why_not
@@ -94,37 +95,25 @@ def test_a_true_report_of_a_backend_that_conforms(verifying: Cli, plan: Plan, tm
     verifying("verify", tmp_path, "--conforms").expect(1)
 
 
-def test_a_run_of_one_type_does_not_conform_for_every_type(plan: Plan, tmp_path: Path) -> None:
-    target = {**finish_run(plan, Right(), tmp_path / "whole").evidence.header["target"], "types": ["f32"]}
-    finish_run(plan, Right(), tmp_path / "part", target=target)
-    found = verify_report(tmp_path / "part", plan)
-    assert not why_not(found, plan)
-    assert why_not(found, plan, "static-graph-v0.9")
+SHOWN: dict[str, tuple[type[Right], dict[str, Any], dict[str, Any], int, tuple[str | None, ...]]] = {
+    # what is special: (the backend, its header, the suite, the exit code, for what conformity is shown)
+    "nothing": (Right, {}, {}, 0, (None, "static-oneapi", "static-graph-v0.9", "static-spec-v0.9")),
+    "one type was asked for": (Right, {"target": Target(types=("f32",)).to_json()}, {}, 0, (None,)),
+    "the suite lost cases": (Right, {}, {"whole": True, "lost": ("gone",)}, 4, ()),
+    "two documents forbid what it does": (Infers, {}, {}, 1, ("static-oneapi",)),
+    "a waiver is stale": (Right, {"waivers": [FOR_TURNS]}, {}, 6, ()),
+}
 
 
-def test_a_suite_that_lost_cases_shows_no_conformity(plan: Plan, tmp_path: Path) -> None:
-    finish_run(plan, Right(), tmp_path)
-    cut = replace(plan, suite=replace(plan.suite, whole=True, lost=("gone",)))
-    found = verify_report(tmp_path, cut)
-    assert found.conclusion is not None
-    assert why_not(found, cut)
-    assert why_not(found, cut, "static-graph-v0.9")
-
-
-def test_one_document_conforms_without_the_others(plan: Plan, tmp_path: Path) -> None:
-    finish_run(plan, Infers(), tmp_path)
+@pytest.mark.parametrize("what", SHOWN)
+def test_true_evidence_shows_conformity_to_what_it_shows(plan: Plan, tmp_path: Path, what: str) -> None:
+    """To the whole target, and to a document for every type that it lists."""
+    backend, header, suite, code, shown = SHOWN[what]
+    finish_run(plan, backend(), tmp_path, **header)
+    plan = replace(plan, suite=replace(plan.suite, **suite))
     found = verify_report(tmp_path, plan)
-    assert found.conclusion is not None
-    assert found.conclusion.exit_code == 1
-    documents = ("static-oneapi", "static-graph-v0.9", "static-spec-v0.9")
-    assert [why_not(found, plan, document) is None for document in documents] == [True, False, False]
-
-
-def test_with_a_stale_waiver_no_document_conforms(plan: Plan, tmp_path: Path) -> None:
-    report_run(plan, Right(), tmp_path, waivers=[FOR_TURNS])
-    found = verify_report(tmp_path, plan)
-    assert found.conclusion is not None
-    assert found.conclusion.exit_code == 6
     assert not found.mismatches
-    assert why_not(found, plan)
-    assert why_not(found, plan, "static-graph-v0.9")
+    assert found.conclusion is not None
+    assert found.conclusion.exit_code == code
+    asked = (None, "static-oneapi", "static-graph-v0.9", "static-spec-v0.9")
+    assert tuple(document for document in asked if not why_not(found, plan, document)) == shown

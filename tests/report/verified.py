@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from conformance.model import Array
+from conformance.model import NOT_CALLED, Array, Result
 from conformance.plan.rows import Plan
 from conformance.report.verify import verify_report
 
@@ -15,6 +15,16 @@ def edit(path: Path, change: Callable[[str], str]) -> None:
     after = change(before)
     assert after != before
     path.write_text(after, encoding="utf-8", newline="\n")
+
+
+def only_called(name: str) -> Callable[[list[Result]], list[Result]]:
+    """Make the results those of a run that was to call only the rows with a name in their ids."""
+
+    def leave(result: Result) -> Result:
+        idle = Result(result.row, dict.fromkeys(result.verdicts, "not run"), NOT_CALLED)
+        return result if name in result.row else idle
+
+    return lambda results: [*map(leave, results)]
 
 
 def find_mismatches(path: Path, plan: Plan) -> str:

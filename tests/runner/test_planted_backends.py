@@ -51,6 +51,7 @@ def test_a_planted_backend_that_escapes_ends_the_run_with_5(
         text = (reporting.out / report).read_text(encoding="utf-8")
         assert not any(f"conforms to {document}" in text for document in builders.DOCUMENTS)
         assert not builders.conforming(text)
+    assert text.count("not to be relied on: ") == len(builders.DOCUMENTS)
 
 
 def test_a_planted_backend_that_escapes_shows_no_failure(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,6 +59,7 @@ def test_a_planted_backend_that_escapes_shows_no_failure(command: Command, monke
     said = command.run(mini("Flushes")).expect(5, text=", ".join(NAMES))
     assert {word for cells in builders.table_of(said.out).values() for word in cells[:3]} == {"nothing shown"}
     assert {len(cells) for cells in builders.table_of(said.out).values()} == {4}  # types and tests, and no failures
+    command.run(mini("ClaimsNothing")).expect(5, out="no verdict of this run is reliable")
 
 
 @pytest.mark.slow

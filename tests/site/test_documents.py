@@ -1,7 +1,6 @@
 """The annotated specification: each rule of a document in the order of its lines, and links that lead somewhere."""
 
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -10,27 +9,18 @@ from conformance.load.spec import load_spec
 from conformance.site.documents import CASES, DIFFERENCES, INDEX
 from tests import builders
 from tests.builders import DOCUMENTS, Cli
+from tests.report.page import Page
 
 
-class PageLinks(HTMLParser):
-    """The tags and anchors of a page, what it links to, and what it loads."""
+class PageLinks(Page):
+    """The anchors of a page in a file, what it links to, and what it loads."""
 
-    def __init__(self, page: Path) -> None:
-        super().__init__()
-        self.tags: set[str] = set()
-        self.anchors: set[str] = set()
-        self.links: list[str] = []
-        self.loaded: list[str] = []
-        self.feed(page.read_text(encoding="utf-8"))
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        values = {name: value or "" for name, value in attrs}
-        self.tags.add(tag)
-        self.anchors |= {values[name] for name in ("id", "name") if name in values}
-        if tag == "a":
-            self.links += [values["href"]] if "href" in values else []
-        else:
-            self.loaded += [values[name] for name in ("src", "href") if name in values]
+    def __init__(self, path: Path) -> None:
+        super().__init__(path.read_text(encoding="utf-8"))
+        self.anchors = {*self.values("id"), *self.values("name")}
+        leading = [(tag, value) for tag, name, value in self.attributes if name in ("src", "href")]
+        self.links = [value for tag, value in leading if tag == "a"]
+        self.loaded = [value for tag, value in leading if tag != "a"]
 
 
 def list_reached_files(start: Path) -> set[Path]:

@@ -1,7 +1,6 @@
 """Runs in few words: the head of a report, and the table of backends on the page of all."""
 
 import re
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,9 +23,9 @@ from conformance.verdict.failure_kinds import FailureKind
 
 from ..builders import CASES, Command, OnlyStatic, RejectsAll, Right, Wrong, WrongBefore, finish_run, plan_as_bundled
 from ..report.page import Page
-from ..report.test_browser import chromium
+from ..report.test_browser import Open, chromium, opening
 
-__all__ = ["chromium"]
+__all__ = ["chromium", "opening"]
 
 
 class RightLater(Right):
@@ -176,22 +175,15 @@ def test_cells_lead_to_the_document_and_the_case_in_the_report(runs: list[Judged
     assert links == set(pages)
 
 
-Open = Callable[[list[JudgedRun]], Any]
-
-
 @pytest.fixture
-def opened(chromium: Any, tmp_path: Path) -> Iterator[Open]:
-    pages = []
+def opened(opening: Open, tmp_path: Path) -> Open:
+    """Opens the page of some runs."""
 
     def open_(runs: list[JudgedRun]) -> Any:
         (tmp_path / "index.html").write_text(render(runs), encoding="utf-8")
-        pages.append(chromium.new_page(viewport={"width": 1200, "height": 900}))
-        pages[-1].goto((tmp_path / "index.html").as_uri())
-        return pages[-1]
+        return opening(tmp_path / "index.html")
 
-    yield open_
-    for page in pages:
-        page.close()
+    return open_
 
 
 @pytest.fixture
@@ -354,10 +346,6 @@ def test_the_head_says_who_ran_it_when_and_on_what(command: Command) -> None:
     assert evidence.header["started"][:10] in text
     assert evidence.header["environment"]["processor"] in text
     assert evidence.footer["digest"][:12] in text
-
-
-def test_a_name_of_several_lines_is_a_slip(command: Command) -> None:
-    command.run("reference", "--tester", "A\n::error::B").expect(2, err="is not one line")
 
 
 CALLS = {

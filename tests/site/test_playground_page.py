@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from ..report.test_browser import Open, chromium, opened, pages
+from ..report.test_browser import Open, chromium, opened, opening, pages
 
-__all__ = ["chromium", "opened", "pages"]
+__all__ = ["chromium", "opened", "opening", "pages"]
 pytestmark = pytest.mark.slow
 
 
