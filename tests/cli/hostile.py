@@ -3,19 +3,18 @@
 import ast
 import re
 from collections.abc import Mapping
-from functools import cache, lru_cache
-from typing import Any
+from functools import lru_cache
 
 from conformance.adapters import repro
 from conformance.adapters.repro import functions
 from conformance.adapters.repro.script import join_parts
-from conformance.load.spec import load_spec
 from conformance.meaning.contract import contracts
 from conformance.model import Case, ExpectedResult, Operand, Place, Step
 from conformance.plan.rows import Row, rows_of
 from conformance.report.repeat_script import list_due
 
 from ..adapters.test_repro import BACKENDS
+from ..builders import spec
 
 FILE = "was-run"
 IN_PYTHON = f"__import__('os').system('touch {FILE}')"
@@ -52,21 +51,11 @@ OF_EACH_LIBRARY = (*{library_of(each): each for each in reversed(BACKENDS)}.valu
 """One of each library's template, and of each module that writes scripts."""
 
 
-@cache
-def spec() -> Any:
-    return load_spec()
-
-
-@cache
-def compiled_spec() -> Any:
-    return contracts(spec())
-
-
 def row_of(attributes: Mapping[str, Operand | None], given: str = "attribute", bits: str | None = None) -> Row:
     """A row of a plain case with these attributes, made without the loader."""
     step = Step("f32", (2, 3), ((6,),), (False,), {"*": ExpectedResult("unspecified")}, bits=bits)
     case = Case("a-case", "cases/a.yaml", "extra-attributes", (step,), Place("cases/a.yaml", 1), attributes=attributes)
-    return next(row for row in rows_of([case], spec(), compiled_spec()) if row.shape_passed_as == given)
+    return next(row for row in rows_of([case], spec(), contracts(spec())) if row.shape_passed_as == given)
 
 
 def text(value: object) -> Operand:

@@ -1,8 +1,19 @@
-"""Read the output of a run, for the tests."""
+"""Read the output of a run, for the tests, and a terminal for it."""
+
+import io
 
 from ..builders import DOCUMENTS, CommandOutput
 
 TYPES = {"f32", "f16", "bf16"}
+
+
+class Screen(io.StringIO):
+    """A terminal of 80 columns."""
+
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        return True
 
 
 def sentences(said: CommandOutput) -> dict[str, str]:

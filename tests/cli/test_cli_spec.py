@@ -176,12 +176,14 @@ def test_a_run_refuses_an_added_case_with_a_wrong_expectation(cli: Cli, tmp_path
 
 
 @pytest.mark.parametrize("what", ["rules", "documents", "operations", "findings"])
-def test_list_shows_every_entry_once(cli: Cli, what: str) -> None:
+def test_list_shows_every_entry_once_and_explain_knows_each(cli: Cli, what: str) -> None:
     entries = answer(cli, "list", what)[what]
     names = [next(iter(each.values())) for each in entries]
     out = cli("list", what).expect(0).out
     assert [line.split()[0] for line in out.splitlines()[1 : len(names) + 1]] == names
     assert len(set(names)) == len(names)
+    for name in names:
+        assert cli("explain", name).expect(0, lines=0).out.startswith(name)
 
 
 def test_list_filters(cli: Cli) -> None:
@@ -217,10 +219,6 @@ def test_explain_says_where_it_is_and_whom_it_binds(cli: Cli, name: str, said: s
     cli("explain", name).expect(0, out=said)
 
 
-def test_explain_says_of_one_document_that_it_is_in_force(cli: Cli) -> None:
-    assert "in force" not in cli("explain", "static-graph-v0.9").expect(0).out.partition("rules it states")[0]
-
-
 def test_explain_a_finding_shows_its_example_in_each_document(cli: Cli) -> None:
     example = next(each for each in answer(cli, "list", "findings")["findings"] if each["example"])
     cli("explain", example["finding"]).expect(0, out=["reading 1", "follows", "conformance meaning --src"])
@@ -232,15 +230,8 @@ def test_explain_a_document_names_its_repository(cli: Cli, document: str) -> Non
     (data,) = answer(cli, "explain", document)
     origin = data["origin"]
     shown = [data["edition"], origin["repository"], origin["path"], origin["added"], origin["last_changed"]]
-    cli("explain", document).expect(0, out=[*shown, *origin["releases"]])
-
-
-def test_explain_knows_every_listed_name(cli: Cli) -> None:
-    for what in ("rules", "documents", "operations", "findings"):
-        for entry in answer(cli, "list", what)[what]:
-            name = next(iter(entry.values()))
-            out = cli("explain", name).expect(0, lines=0).out
-            assert out.startswith(name)
+    out = cli("explain", document).expect(0, out=[*shown, *origin["releases"]]).out
+    assert ("in force" in out.partition("rules it states")[0]) == (origin["in_force"] is not None)
 
 
 def test_the_command_below_a_list_can_be_copied(cli: Cli, tmp_path: Path) -> None:

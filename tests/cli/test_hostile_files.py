@@ -18,7 +18,7 @@ from conformance.load.spec import load_spec
 from conformance.model import Malformed
 from conformance.shrink.write_case import write_case_text
 
-from ..builders import Cli, write_suite, write_tiny_spec
+from ..builders import Cli, spec, write_suite, write_tiny_spec
 from .hostile import (
     BAD,
     FILE,
@@ -30,7 +30,6 @@ from .hostile import (
     quote,
     row_of,
     shape,
-    spec,
     text,
     values,
 )

@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from jinja2 import UndefinedError
@@ -14,6 +13,7 @@ from conformance.report.render import render_page
 from conformance.system import terminal
 
 from ..builders import ROOT, Cli
+from .run_output import Screen
 from .spec_commands import MISTYPED
 
 HELP_CPU = 0.15
@@ -154,21 +154,9 @@ def test_nothing_printable_acts_on_a_terminal(text: str) -> None:
 
 
 def test_colour_is_for_terminals_without_no_color(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Terminal:
-        text = ""
-
-        def isatty(self) -> bool:
-            return True
-
-        def write(self, text: str) -> None:
-            self.text += text
-
-        def flush(self) -> None: ...
-
     def output() -> str:
-        stream: Any = Terminal()
-        terminal.say(f"{terminal.paint('bold', 'x')} \x1b[31m", stream)
-        return str(stream.text)
+        terminal.say(f"{terminal.paint('bold', 'x')} \x1b[31m", screen := Screen())
+        return screen.getvalue()
 
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")

@@ -18,7 +18,7 @@ from conformance.verdict.conclude import conclude_evidence
 from ..builders import Command, mini, spare_planted
 from ..misbehaving import GIVES_UP
 from ..verdict.test_waive import waivers
-from .run_output import never_conforms
+from .run_output import Screen, never_conforms
 
 # ── exit codes ────────────────────────────────────────────────────────────────────────────────────
 USAGE: dict[str, tuple[tuple[str, ...], str]] = {
@@ -169,15 +169,6 @@ def test_a_file_of_claims_that_is_none_is_said_with_its_place(
 ) -> None:
     path = pinned(tmp_path, text)
     command.run("reference", "--claims", path).expect(2, err=f"{path}:{says}")
-
-
-class Screen(io.StringIO):
-    """A terminal of 80 columns."""
-
-    encoding = "utf-8"
-
-    def isatty(self) -> bool:
-        return True
 
 
 _LEFT = "3 failed, [0-9,.]+/s, about [0-9]+ s left"

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 import yaml
 
-from conformance.adapter import REFERENCE, digest_of_adapter, name_and_device, read_bundled_backends
+from conformance.adapter import REFERENCE, name_and_device, read_bundled_backends
 from conformance.certificate.check import Trust, check_certificate
-from conformance.evidence.results import FORMAT, pack
+from conformance.evidence.results import Target, header_of, pack
 from conformance.load.cases import load_suite
-from conformance.model import EarlierSuite, Malformed
+from conformance.model import Claims, EarlierSuite, Identity, Malformed
 from conformance.site import publish as published
 from tests.builders import Cli, build_site, plan_as_bundled
 from tools.lab.certificates import make_keys, sign_again
@@ -126,20 +126,8 @@ def test_the_example_for_github_takes_the_matrix_of_the_plan(lab: Path, run_lab:
 def publish(reports: Path, folder: str, days: int = 0, **changes: Any) -> None:
     """Write the first line of some results; their state is read from nothing else."""
     started = datetime.now(timezone.utc) - timedelta(days=days, minutes=1)
-    header: dict[str, Any] = {
-        "record": "header", "format": FORMAT,
-        "suite": {"version": "0", "digest": SUITE.digest, "documents": {}},
-        "backend": {
-            "name": "numpy", "version": "2.4.6", "adapter": "numpy", "detail": {},
-            "digest": digest_of_adapter("numpy"),
-        },
-        "claims": {"operations": ["*"], "not_claimed": [], "answers_special_zero": False},
-        "target": {
-            "operations": [], "documents": [], "types": [], "select": None, "large": False, "require": [],
-            "shard": None,
-        },
-        "environment": {}, "started": started.isoformat(timespec="seconds"),
-    }  # fmt: skip
+    header = header_of(SUITE, Identity("numpy", "2.4.6"), Claims(("*",)), Target(), "numpy")
+    header["started"] = started.isoformat(timespec="seconds")
     for key, value in changes.items():
         header[key] = {**header[key], **value} if isinstance(value, dict) else value
     (reports / folder).mkdir(parents=True)
