@@ -256,13 +256,13 @@ def run(  # noqa: PLR0913 - each is an option of the command
             evidence = run_suite(request, folder.lock_and_clear if folder.named else None)
         finally:
             gc.unfreeze()  # a run freezes what is there; the caller's program goes on
-        conclusion = conclude(request.plan, evidence, folder.path)
+        judged = conclude(request.plan, evidence, folder.path)
         if folder.path is not None:
-            write_reports(folder.path, request.plan, evidence, conclusion)
+            write_reports(folder.path, judged)
     causes: Counter[str] = Counter()
-    for kind in group_failures(request.plan, evidence, conclusion).kinds:
+    for kind in group_failures(judged.plan, evidence, judged.conclusion).kinds:
         causes[kind.title] += kind.tests
-    return Run(data_of(request.plan, conclusion, evidence, folder.path), causes)
+    return Run(data_of(judged, folder.path), causes)
 
 
 # ── arguments ─────────────────────────────────────────────────────────────────────────────────────

@@ -27,12 +27,11 @@ from conformance.load.spec import load_spec
 from conformance.meaning.contract import contracts
 from conformance.model import Array, Malformed, Problem, Result, Suite
 from conformance.plan.rows import Plan, plan_of
-from conformance.report.judged_run import JudgedRun
+from conformance.report.judged_run import JudgedRun, conclude_run
 from conformance.run.row import run_rows
 from conformance.runner import planted_backends
 from conformance.system.progress import Progress
 from conformance.verdict import planted
-from conformance.verdict.conclude import conclude_evidence
 
 ROOT = Path(conformance.__file__).resolve().parents[1]
 REPORTS = ROOT / "reports"
@@ -422,15 +421,13 @@ def finish_run(
     for result in change(list(run_rows(plan.rows, adapter))):
         writer.row(result)
     writer.close(4321.125, (), dict.fromkeys(planted.names("worker"), 3))
-    evidence = read(folder / "results.jsonl")
-    conclusion = conclude_evidence(plan, evidence)
-    return JudgedRun(plan, evidence, conclusion)
+    return conclude_run(plan, read(folder / "results.jsonl"))
 
 
 def report_run(plan: Plan, adapter: FunctionAdapter, folder: Path, *change: Any, **header: Any) -> JudgedRun:
     """Finish a run, and write all reports too."""
     run = finish_run(plan, adapter, folder, *change, **header)
-    report.write(folder, plan, run.evidence, run.conclusion)
+    report.write(folder, run)
     return run
 
 
@@ -454,8 +451,7 @@ def build_site(folder: Path) -> Path:
         run = report_run(plan, adapter, out, started=started)
         if type(adapter) is Right:
             results = digest_of_file(out / "results.jsonl")
-            record = statement_of(run.evidence, plan, plan.suite.digest, results, run.conclusion, 365, None)
-            write_record(out / STATEMENT, record)
+            write_record(out / STATEMENT, statement_of(run, plan.suite.digest, results, 365, None))
     write_document_pages(plan, folder / "reports", sorted(folder.glob("*-*")))
     return folder / "reports"
 

@@ -9,16 +9,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from .. import report
 from ..evidence.folder import RESULTS
 from ..evidence.journal import make_suite_record, refuse_unreadable
 from ..evidence.results import Evidence, InvalidEvidence
 from ..plan.rows import Plan, parse_drawn_id
+from ..report.judged_run import JudgedRun
 from ..report.verify import FolderContent, OtherSuite, read_folder, verify_content, why_not
 from ..system.files import read_bytes
 from ..system.terminal import count_noun
 from ..system.text import name_first
-from ..verdict.conclude import Conclusion, conclude_claims
+from ..verdict.conclude import conclude_claims
 from .page import describe_scope, render_pages
 from .signature import ISSUER, REVOKED, SIGNERS, TESTER, Revoked, Signer, read_revoked, signer_of
 from .statement import (
@@ -91,8 +91,7 @@ class Certificate:
 
     statement: RecordFile
     audit: RecordFile | None
-    evidence: Evidence
-    conclusion: Conclusion
+    run: JudgedRun
     content: FolderContent
     """The file of the evidence, read once."""
     level: str
@@ -119,15 +118,15 @@ def check_certificate(folder: Path, plan: Plan, trust: Trust, audited: bool = Tr
     _check_revocation((statement, audit), trust)
     signer = signer_of(statement, TESTER, trust.allowed, trust.all_revoked, trust.at) if trust.allowed else None
     _check_times(statement.path, own, trust)
-    evidence, conclusion, content = _check_evidence(folder, plan, statement, pages)
+    run, content = _check_evidence(folder, plan, statement, pages)
+    evidence = run.evidence
     _check_challenge(folder, own, evidence, signer, trust)
     _check_subject(evidence, trust)
     issuer, rows = _check_audit(audit, statement, evidence, signer, trust) if audit else (None, 0)
     level = level_of(evidence.footer, own["challenge"], issuer is not None and rows >= count_called(evidence))
     if audited and pages:
-        run = report.finish(plan, evidence, conclusion)
-        _check_pages(folder, dict(render_pages(statement, audit, run, content.path.name)))
-    return Certificate(statement, audit, evidence, conclusion, content, level, signer, issuer, rows)
+        _check_pages(folder, dict(render_pages(statement, audit, run.with_drawn, content.path.name)))
+    return Certificate(statement, audit, run, content, level, signer, issuer, rows)
 
 
 def _check_revocation(files: Sequence[RecordFile | None], trust: Trust) -> None:
@@ -150,9 +149,7 @@ def _check_times(path: Path, own: Record, trust: Trust) -> None:
         raise InvalidEvidence(f"{path}: is said to be valid for more than three years; no certificate is")
 
 
-def _check_evidence(
-    folder: Path, plan: Plan, statement: RecordFile, pages: bool
-) -> tuple[Evidence, Conclusion, FolderContent]:
+def _check_evidence(folder: Path, plan: Plan, statement: RecordFile, pages: bool) -> tuple[JudgedRun, FolderContent]:
     """Check that this is the evidence of the statement, and that its verdicts and the statement follow from it."""
     configuration = {file["name"]: file["digest"]["sha256"] for file in statement.predicate["configuration"]}
     results, content = configuration.get(RESULTS, ""), read_folder(folder)
@@ -166,22 +163,22 @@ def _check_evidence(
         what = f"{describe_scope(statement.predicate)}; {other.change}"
         other.args = (f"{statement.path}: {what}; verify it with that suite, or ask for a new run",)
         raise
-    evidence, conclusion = verified.evidence, verified.conclusion
-    if verified.mismatches or conclusion is None or evidence is None:
+    if verified.mismatches or verified.run is None:
         raise InvalidEvidence(f"{folder}: {verified.mismatches[0]}")
+    evidence, run = verified.run.evidence, replace(verified.run, plan=plan)
     _refuse_other_suite(content.path, evidence.header["suite"], plan)
     _refuse_in_process(content.path, evidence.header)
     if evidence.target.is_part:
-        conclusion = conclude_claims(plan, evidence)
+        run = replace(run, conclusion=conclude_claims(plan, evidence))
     said = choose_suite(plan.suite, evidence, suite_of(statement.predicate))
-    due = statement_of(evidence, plan, said, results, conclusion, 0, statement.own["challenge"])
+    due = statement_of(run, said, results, 0, statement.own["challenge"])
     source = "the evidence"
     if said != plan.suite.digest:
         source += f" by this suite, {plan.suite.digest[:12]}; it may by the one that judged, {said[:12]}: install that"
     _refuse_difference(statement, due, f"predicate.{EXTENSION}.validUntil", source)
     if why := why_not(verified, plan) if statement.predicate["result"] != "FAILED" else None:
         raise InvalidEvidence(f"{folder}: {why}")
-    return evidence, conclusion, content
+    return run, content
 
 
 def _refuse_other_suite(path: Path, said: Record, plan: Plan) -> None:

@@ -28,8 +28,7 @@ from ..verdict.sentences import note_resumed
 from ..verdict.standing import count_tests
 
 if TYPE_CHECKING:
-    from ..plan.rows import Plan
-    from ..verdict.conclude import Conclusion
+    from ..report.judged_run import JudgedRun
 
 
 def _is_time(value: Any) -> bool:
@@ -196,14 +195,12 @@ def choose_suite(suite: Suite, evidence: Evidence, said: str | None = None) -> s
     )
 
 
-def statement_of(
-    evidence: Evidence, plan: Plan, suite: str, results: str, conclusion: Conclusion, days: int, challenge: str | None
-) -> dict[str, Any]:
+def statement_of(run: JudgedRun, suite: str, results: str, days: int, challenge: str | None) -> dict[str, Any]:
     """Make the statement on a run. `suite` is the digest of the one that concludes, which may be newer than the run.
 
     `results` and `challenge` are the digests of these files.
     """
-    header = evidence.header
+    evidence, conclusion, header = run.evidence, run.conclusion, run.evidence.header
     started = time_of(header["started"])
     system, machine, processor = (
         header["environment"].get(key, "unknown") for key in ("system", "machine", "processor")
@@ -214,7 +211,7 @@ def statement_of(
             waived = count_tests([standing]).get(WAIVED)
             result = _FAILED if standing.name != "conforms" else _WARNED if waived else _PASSED
             tests[result].append(f"{standing.document}/{standing.type}")
-    bad = conclusion.exit_code != CONFORMS or name_missed_rows(evidence, plan.suite) is not None
+    bad = conclusion.exit_code != CONFORMS or name_missed_rows(evidence, run.plan.suite) is not None
     configuration = {"suite": suite, "results.jsonl": results}
     if header["backend"]["digest"]:
         configuration["adapter"] = header["backend"]["digest"]

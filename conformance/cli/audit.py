@@ -17,8 +17,6 @@ from ..evidence.folder import RESULTS
 from ..evidence.results import InvalidEvidence
 from ..evidence.subject import Subject
 from ..isolate.backend import use_backend
-from ..plan.rows import Plan
-from ..report import finish
 from ..runner.repeat import Repetition, repeat
 from ..system.exit_codes import FAILS
 from ..system.files import replace_text
@@ -54,23 +52,23 @@ def run(args: argparse.Namespace) -> int:
     plan = load_plan(args.suite)
     trust = Trust(args.allowed, args.revoked, args.challenge)
     certificate = check_certificate(folder, plan, trust, audited=False)
-    refuse_resumed(certificate.evidence, folder / RESULTS)
+    evidence = certificate.run.evidence
+    refuse_resumed(evidence, folder / RESULTS)
     if issuer := key and try_key(key, ISSUER, trust.allowed, trust.all_revoked):
         refuse_same_key(issuer, certificate.signer, f"--key {key}: signed the statement")
     here = digest_of_adapter(args.backend)
     if here is None:
         with use_backend(args.backend, "worker"):  # says what to do if there is no such adapter
             pass
-    if (due := certificate.evidence.header["backend"]["digest"]) != here:
+    if (due := evidence.header["backend"]["digest"]) != here:
         raise InvalidEvidence(
             f"{args.backend}: is another adapter than the one in the certificate, which has the SHA-256 {due}"
         )
-    rows = args.rows or count_called(certificate.evidence)
-    repetition = repeat(certificate.evidence, plan, args.backend, rows)
-    _refuse_other_files(certificate.evidence.footer, repetition.subject)
+    repetition = repeat(evidence, plan, args.backend, args.rows or count_called(evidence))
+    _refuse_other_files(evidence.footer, repetition.subject)
     kept = _find_stronger_audit(folder, certificate, trust, repetition.rows, key is not None)
     if not repetition.differences and kept is None:
-        _write(folder, plan, certificate, repetition, args.issuer, key)
+        _write(folder, certificate, repetition, args.issuer, key)
     if args.json:
         emit(repetition.record())
     elif kept is not None and not repetition.differences:
@@ -131,16 +129,16 @@ def _is_of_the_same_package(name: str, certified: Mapping[str, str], here: Subje
 
 
 def _write(
-    folder: Path, plan: Plan, certificate: Certificate, repetition: Repetition, issuer: str | None, key: Path | None
+    folder: Path, certificate: Certificate, repetition: Repetition, issuer: str | None, key: Path | None
 ) -> None:
     """Write the audit, and page and badge again."""
-    called, statement = count_called(certificate.evidence), certificate.statement
+    run, statement = certificate.run, certificate.statement
     signature_of(folder / AUDIT).unlink(missing_ok=True)
-    audit = write_record(folder / AUDIT, audit_of(statement, certificate.evidence, repetition.rows, called, issuer))
+    record = audit_of(statement, run.evidence, repetition.rows, count_called(run.evidence), issuer)
+    audit = write_record(folder / AUDIT, record)
     if key is not None:
         sign(audit, key, ISSUER)
-    run = finish(plan, certificate.evidence, certificate.conclusion)
-    for name, text in render_pages(statement, audit, run, certificate.content.path.name):
+    for name, text in render_pages(statement, audit, run.with_drawn, certificate.content.path.name):
         replace_text(folder / name, text)
 
 
@@ -152,11 +150,12 @@ def _show(
         for difference in repetition.differences[:_MAX_DIFFERENCES_SHOWN]:
             say(f"  {difference}")
         return
-    called = count_called(certificate.evidence)
-    level = level_of(certificate.evidence.footer, certificate.statement.own["challenge"], repetition.rows >= called)
+    evidence = certificate.run.evidence
+    called = count_called(evidence)
+    level = level_of(evidence.footer, certificate.statement.own["challenge"], repetition.rows >= called)
     why = "some rows were not called" if repetition.rows < called else "some of what ran has no name"
     whole = f"is now at level {level}" if level == "re-run" else f"stays at level {level}, because {why}"
     say(f"{repetition.rows:,} of {called:,} rows were called again and gave the same answers; the certificate {whole}")
     say(f"audit: {folder / AUDIT}{'' if is_signed else ' (not signed; sign with --key FILE)'}")
     trust = ["--allowed", str(allowed)] if allowed and is_signed else []
-    say(verbatim(f"next: {verify_command(str(folder), certificate.evidence.header, trust)}"))
+    say(verbatim(f"next: {verify_command(str(folder), evidence.header, trust)}"))

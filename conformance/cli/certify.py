@@ -20,15 +20,13 @@ from ..draw.nonce import plan_under_nonce
 from ..evidence.command import list_suite_options
 from ..evidence.folder import RESULTS, clear
 from ..evidence.results import Evidence, InvalidEvidence
-from ..plan.rows import Plan
-from ..report import finish
 from ..report.badge import describe_run
+from ..report.judged_run import JudgedRun
 from ..run.ended_process import HangPolicy
 from ..runner.run_suite import RunRequest
 from ..system.files import lock_folder, replace_bytes, replace_text
 from ..system.go_on import go_on
 from ..system.terminal import say, verbatim
-from ..verdict.conclude import Conclusion
 from ..verdict.sentences import describe_missing_cases
 from .arguments import Stop, emit, load_plan, say_error
 from .parser import Parser, days, existing_file
@@ -85,16 +83,17 @@ def run(args: argparse.Namespace) -> int:
         files = evidence.footer.get("subject", {})
         if commitment is not None:
             refuse_uncommitted(commitment, evidence.header, files)
-        conclusion = conclude(plan, evidence, out)
-        write_reports(out, plan, evidence, conclusion, certified=not args.commit)
+        judged = conclude(plan, evidence, out)
+        write_reports(out, judged, certified=not args.commit)
         if args.commit:
             records.write_record(out / records.COMMITMENT, records.commitment_of(evidence.header, files))
         else:
-            _write_statement(plan, evidence, conclusion, asked, out, args.days, args.key)
+            _write_statement(judged, asked, out, args.days, args.key)
+    conclusion = judged.conclusion
     if args.json:
         emit({"folder": str(out), "exit_code": conclusion.exit_code, "why": conclusion.why, "files": files})
         return conclusion.exit_code
-    _show(evidence, conclusion)
+    _show(judged)
     if args.commit:
         say(f"commitment: {relative(out / records.COMMITMENT)}; send it to the issuer, who answers with a challenge")
         words = [args.backend, "--challenge", "FILE", "--out", str(relative(out)), *list_suite_options(evidence.header)]
@@ -142,29 +141,28 @@ def _run_request(
 
 
 def _write_statement(
-    plan: Plan, evidence: Evidence, conclusion: Conclusion, asked: records.RecordFile | None, out: Path, days_: int,
-    key: Path | None,
-) -> None:  # fmt: skip
+    judged: JudgedRun, asked: records.RecordFile | None, out: Path, days_: int, key: Path | None
+) -> None:
     if asked is not None:
         replace_bytes(out / records.CHALLENGE, asked.content)
         source, place = signature_of(asked.path), signature_of(out / records.CHALLENGE)
         if source.exists() and source.resolve() != place.resolve():
             shutil.copyfile(source, place)
     results = records.digest_of_file(out / RESULTS)
-    record = records.statement_of(evidence, plan, plan.suite.digest, results, conclusion, days_, asked and asked.sha256)
+    record = records.statement_of(judged, judged.plan.suite.digest, results, days_, asked and asked.sha256)
     statement = records.write_record(out / records.STATEMENT, record)
     if key is not None:
         sign(statement, key, TESTER)
     with go_on(f"{PAGE} or {BADGE} is not written", say_error):
-        for name, text in render_pages(statement, None, finish(plan, evidence, conclusion), RESULTS):
+        for name, text in render_pages(statement, None, judged.with_drawn, RESULTS):
             replace_text(out / name, text)
 
 
-def _show(evidence: Evidence, conclusion: Conclusion) -> None:
-    backend, files = evidence.header["backend"], evidence.footer.get("subject", {})
-    print_conclusion(f"{backend['name']} {backend['version']}", conclusion)
+def _show(judged: JudgedRun) -> None:
+    conclusion, footer = judged.conclusion, judged.evidence.footer
+    files, lost = footer.get("subject", {}), footer.get("not_named", ())
+    print_conclusion(judged.name, conclusion)
     say()
-    lost = evidence.footer.get("not_named", ())
     say(f"files under test: {len(files)}" + ("" if files or lost else "; this system does not name them"))
     for name, digest in files.items():
         say(f"  {digest[:16]}…  {name}")

@@ -13,7 +13,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..evidence.results import Evidence
 from ..graphs.conclude import KINDS, CheckedNode, Trial, check_model, fit_trials, format_decisions
 from ..graphs.decide import NodeJudge
 from ..graphs.nodes import Dims, ImpossibleInput, ReshapeNode, UnreadableModel
@@ -25,7 +24,7 @@ from ..load.faults import load_faults
 from ..load.folders import find_folders
 from ..meaning.faults import KnownFaults
 from ..model import OBSERVED, PASS, KnownFault, Spec
-from ..plan.rows import Plan
+from ..report.judged_run import JudgedRun
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, USAGE
 from ..system.files import replace_text
 from ..system.groups import group_pairs
@@ -151,13 +150,14 @@ def _run_backend(
     if written.left_out:
         say(_describe_left_out(written))
 
-    def accept(_: Plan, evidence: Evidence, conclusion: Conclusion) -> Conclusion:
+    def accept(run: JudgedRun) -> Conclusion:
         """Name what is worst: an unreadable file, a wrong answer, what the files show, then calls not made."""
         nonlocal end
+        conclusion, results = run.conclusion, run.evidence.results
         if of_files != USAGE and conclusion.exit_code != INCOMPLETE:
             end = conclusion.exit_code, f"{backend}: {conclusion.why}"
         elif of_files == CONFORMS:
-            passed = (each.row for each in evidence.results if not {PASS, OBSERVED}.isdisjoint(each.verdicts.values()))
+            passed = (each.row for each in results if not {PASS, OBSERVED}.isdisjoint(each.verdicts.values()))
             made, calls = len({row.partition("[")[0] for row in passed}), count_noun(written.number, "call")
             end = CONFORMS, f"{_EXITS[CONFORMS]}; {backend} passes {calls}"
             if made < written.number:

@@ -9,12 +9,11 @@ from typing import Any
 
 from ..evidence.folder import find_results_path
 from ..model.verdicts import MARKS
-from ..report.judged_run import JudgedRun
+from ..report.judged_run import JudgedRun, conclude_run
 from ..site.compare_page import differs, does_one_fail, name_runs, render
 from ..system.files import replace_text
 from ..system.progress import track
 from ..system.terminal import count_noun, say, table
-from ..verdict.conclude import conclude_evidence
 from ..verdict.rejudge import read_and_judge
 from .arguments import emit, load_plan
 from .parser import Parser, output_file, path
@@ -36,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
     plan = load_plan(args.suite)
     folders = track("reading", args.folders, len(args.folders))
     evidence = [read_and_judge(find_results_path(folder), plan) for folder in folders]
-    runs = [JudgedRun(plan, each, conclude_evidence(plan, each)) for each in evidence]
+    runs = [conclude_run(plan, each) for each in evidence]
     out = args.out or DEFAULT_OUT
     replace_text(out, render(runs))
     data = _collect_data(runs, out)

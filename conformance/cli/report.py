@@ -12,10 +12,10 @@ from ..evidence.folder import CERTIFICATE, REPORTS, RESULTS, clear, find_results
 from ..evidence.results import Evidence, name_unfinished, read
 from ..evidence.writer import Writer
 from ..plan.rows import Plan
+from ..report.judged_run import conclude_run
 from ..runner.shards import merge_shards
 from ..system.files import lock_folder
 from ..system.terminal import say, verbatim
-from ..verdict.conclude import conclude_evidence
 from ..verdict.rejudge import read_and_judge, read_and_judge_part, refuse_unsound
 from .arguments import Stop, check_folder, emit, load_plan, write_suite_option
 from .parser import Parser
@@ -54,8 +54,8 @@ def _write_again(folder: Path, plan: Plan, as_json: bool) -> int:
     """Judge every row again and write the reports; return 0 if they are written, whatever the verdicts are."""
     interrupted = name_unfinished(folder / RESULTS).exists()
     read_rows = read_and_judge_part if interrupted else read_and_judge
-    conclusion = conclude_evidence(plan, evidence := read_rows(folder / RESULTS, plan))
-    unwritten = report.write(folder, plan, evidence, conclusion, (folder / CERTIFICATE).is_file())
+    run = conclude_run(plan, read_rows(folder / RESULTS, plan))
+    conclusion, unwritten = run.conclusion, report.write(folder, run, (folder / CERTIFICATE).is_file())
     if unwritten:
         raise Stop("; ".join(unwritten))
     if as_json:

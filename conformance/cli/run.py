@@ -20,6 +20,7 @@ from ..model import Suite
 from ..plan.quick import QUICK, quick_rows
 from ..plan.rows import Plan, Row, find_drawn, parse_drawn_id, plan_of, plan_of_cases
 from ..plan.select import BadExpression, find_case, ids, select_rows
+from ..report.judged_run import JudgedRun, conclude_run
 from ..report.no_start import report_no_start
 from ..run.ended_process import DEFAULT_HANGS, HangPolicy
 from ..runner.run_suite import OpenFolder, RunRequest, choose_rows, run_suite
@@ -29,7 +30,7 @@ from ..system.files import lock_folder
 from ..system.go_on import describe_failure, go_on
 from ..system.progress import Progress
 from ..system.text import name_first
-from ..verdict.conclude import Conclusion, conclude_evidence
+from ..verdict.conclude import Conclusion
 from ..verdict.sentences import describe_missing_cases
 from .arguments import Stop, emit, say_error, write_suite_option
 from .parser import Parser, nonce, positive, seconds, shard, whole
@@ -38,7 +39,7 @@ from .run_summary import data_of, relative, show, show_part
 from .shared_options import add_jobs, add_operation_and_type
 
 DEFAULT_OUT = "conformance-report"
-Accept = Callable[[Plan, Evidence, Conclusion], Conclusion]
+Accept = Callable[[JudgedRun], Conclusion]
 """Gives a conclusion the exit code and the reason of a command, after the reports are written."""
 EXAMPLES = f"""\
   conformance run reference                                    everything on the reference
@@ -179,10 +180,10 @@ def _advise(folder: Path, evidence: Evidence | None, plan: Plan) -> str:
     return f"to go on, give --resume {path} instead of --out; {report} shows what was run"
 
 
-def conclude(plan: Plan, evidence: Evidence, out: Path | None) -> Conclusion:
+def conclude(plan: Plan, evidence: Evidence, out: Path | None) -> JudgedRun:
     """Say what evidence shows. If the suite fails at that, the evidence is whole, and Stop says how to go on."""
     try:
-        return conclude_evidence(plan, evidence)
+        return conclude_run(plan, evidence)
     except Exception as error:
         then = f"; {_advise(out, evidence, plan)}" if out is not None else ""
         raise Stop(f"no verdict is shown: {describe_failure(error)}{then}", code=UNTRUSTED) from error
@@ -193,21 +194,21 @@ def conclude_and_report(
     accept: Accept | None = None,
 ) -> int:  # fmt: skip
     """Write the reports on evidence into a folder, if there is one, print what it shows, and return the exit code."""
-    conclusion = conclude(plan, evidence, out)
+    judged = conclude(plan, evidence, out)
     if out is not None:
-        write_reports(out, plan, evidence, conclusion)
-    accepted = accept(plan, evidence, conclusion) if accept else conclusion
+        write_reports(out, judged)
+    accepted = accept(judged) if accept else judged.conclusion
     with go_on(f"exit {accepted.exit_code}: {accepted.why}; no more of it is shown", say_error):
         if as_json:
-            emit(data_of(plan, accepted, evidence, out))
+            emit(data_of(replace(judged, conclusion=accepted), out))
         elif out is not None:
-            show(plan, evidence, conclusion, out, every_row, accepted)
+            show(judged, out, every_row, accepted)
         else:
-            show_part(plan, evidence, accepted, every_row)
+            show_part(replace(judged, conclusion=accepted), every_row)
     return accepted.exit_code
 
 
-def write_reports(out: Path, plan: Plan, evidence: Evidence, conclusion: Conclusion, certified: bool = False) -> None:
+def write_reports(out: Path, judged: JudgedRun, certified: bool = False) -> None:
     """Write the reports into the folder of a run, and say which are not written, and why.
 
     The exit code stays that of the verdict. The evidence shows the verdict, with or without a page about it, and no
@@ -215,11 +216,11 @@ def write_reports(out: Path, plan: Plan, evidence: Evidence, conclusion: Conclus
     """
     from .. import report  # slow to import
 
-    unwritten = report.write(out, plan, evidence, conclusion, certified)
+    unwritten = report.write(out, judged, certified)
     for line in unwritten:
         say_error(line)
     if unwritten:
-        say_error(_advise(out, evidence, plan))
+        say_error(_advise(out, judged.evidence, judged.plan))
 
 
 def _read_request(args: argparse.Namespace, plan: Plan) -> RunRequest:

@@ -11,10 +11,10 @@ from typing import Any
 from ..evidence.command import list_explain_words, list_row_options, list_run_words
 from ..evidence.drawn import describe_drawn
 from ..evidence.folder import PAGE, RESULTS
-from ..evidence.results import Evidence
-from ..model import BLAMES, NOT_CLAIMED, VERDICTS, Result, Suite
+from ..model import BLAMES, NOT_CLAIMED, VERDICTS, Result
 from ..model.verdicts import APPEARANCES, LABELS
-from ..plan.rows import Plan, parse_drawn_id
+from ..plan.rows import parse_drawn_id
+from ..report.judged_run import JudgedRun
 from ..system.terminal import count_noun, lines, paint, say, table, verbatim, wrap
 from ..system.text import pick_error_line
 from ..verdict.conclude import Conclusion
@@ -29,8 +29,9 @@ _MAX_ROWS_SHOWN = 20
 """If -k chooses more rows, only the number for each verdict is shown."""
 
 
-def data_of(plan: Plan, conclusion: Conclusion, evidence: Evidence, out: Path | None) -> dict[str, Any]:
-    """Return a conclusion as data; `out` is the folder of its reports, if they are written."""
+def data_of(run: JudgedRun, out: Path | None) -> dict[str, Any]:
+    """Return what is concluded as data; `out` is the folder of its reports, if they are written."""
+    evidence, conclusion = run.evidence, run.conclusion
     return {
         "backend": evidence.header["backend"],
         "exit_code": conclusion.exit_code,
@@ -48,56 +49,55 @@ def data_of(plan: Plan, conclusion: Conclusion, evidence: Evidence, out: Path | 
             }
             for s in conclusion.standings
         ],
-        "failures": list(_collect_failures(plan, evidence, conclusion)),
+        "failures": list(_collect_failures(run)),
         "out": out and str(out),
     }  # fmt: skip
 
 
-def _collect_failures(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> Iterator[dict[str, Any]]:
+def _collect_failures(run: JudgedRun) -> Iterator[dict[str, Any]]:
     """Yield a record for each row that failed in the target, or that was waived if no other failed."""
-    again = list_run_words(evidence.header)
-    for kind in group_failures(plan, evidence, conclusion).kinds:
+    again = list_run_words(run.evidence.header)
+    for kind in group_failures(run.plan, run.evidence, run.conclusion).kinds:
         cause = kind.common.cause
         for row, result in kind.members:
             yield {
-                "row": row.id, "case": row.case.id, "place": str(locate_case(row.case, plan.suite)),
+                "row": row.id, "case": row.case.id, "place": str(locate_case(row.case, run.plan.suite)),
                 "rule_of_case": row.case.rule, "verdicts": dict(result.verdicts),
                 "diagnosis": result.diagnosis, "detail": result.detail, "milliseconds": result.milliseconds,
                 "blames": {
                     document: {"severity": each.severity, "blame": each.blame, "rule": each.premise.rule}
-                    for document, each in conclusion.blames.get(row.id, {}).items()
+                    for document, each in run.conclusion.blames.get(row.id, {}).items()
                 },
                 "cause": cause and {"id": cause.fault.id, "guess": cause.is_guess},
                 "repeat": None if result.needs_calls_before else shlex.join([*again, *list_row_options(row)]),
             }  # fmt: skip
 
 
-def show(
-    plan: Plan, evidence: Evidence, conclusion: Conclusion, out: Path, every_row: bool,
-    accepted: Conclusion | None = None,
-) -> None:  # fmt: skip
+def show(run: JudgedRun, out: Path, every_row: bool, accepted: Conclusion | None = None) -> None:
     """Print the conclusion of a run that has its reports in the folder `out`. The last line is of `accepted`.
 
     What failed comes first, then a line for each document.
     """
-    failures, rest = group_failures(plan, evidence, conclusion), f"{PAGE} has all"
-    name = f"{_name(evidence)}: {paint(LABELS[conclusion.label].style, conclusion.label)}"
-    head = [name, *_write_headline(conclusion, rest), *_write_facts(plan, evidence, conclusion)]
+    conclusion, rest = run.conclusion, f"{PAGE} has all"
+    failures = group_failures(run.plan, run.evidence, conclusion)
+    name = f"{paint('bold', run.name)}: {paint(LABELS[conclusion.label].style, conclusion.label)}"
+    head = [name, *_write_headline(conclusion, rest), *_write_facts(run)]
     end = ["", *_end(accepted or conclusion, out)]
-    shown = _write_failures(plan.suite, failures, evidence, every_row, rest)
-    _say_all([*head, *shown, "", *lay_out_documents(conclusion), *_write_notes(evidence, conclusion, failures), *end])
+    shown = _write_failures(run, failures, every_row, rest)
+    _say_all([*head, *shown, "", *lay_out_documents(conclusion), *_write_notes(run, failures), *end])
 
 
-def show_part(plan: Plan, evidence: Evidence, conclusion: Conclusion, every_row: bool) -> None:
+def show_part(run: JudgedRun, every_row: bool) -> None:
     """Print what each row of -k, --quick or --last-failed did. Such a run overwrites no report: it writes nothing."""
-    _say_all([_name(evidence), *_write_headline(conclusion, "--json has all"), ""])
+    evidence, conclusion, rest = run.evidence, run.conclusion, "--json has all"
+    _say_all([paint("bold", run.name), *_write_headline(conclusion, rest), ""])
     if evidence.results:
         say(table(_write_part(evidence.results)))
-    failures = group_failures(plan, evidence, conclusion)
-    if drawn := describe_drawn(evidence, plan.suite):
+    failures = group_failures(run.plan, evidence, conclusion)
+    if drawn := describe_drawn(evidence, run.plan.suite):
         say(f"  {drawn}")
-    shown = _write_failures(plan.suite, failures, evidence, every_row, "--json has all")
-    _say_all([*shown, *_write_notes(evidence, conclusion, failures), "", *_end(conclusion, None)])
+    shown = _write_failures(run, failures, every_row, rest)
+    _say_all([*shown, *_write_notes(run, failures), "", *_end(conclusion, None)])
     if evidence.results:
         say("nothing is written; add --out FOLDER to keep the evidence and its reports")
 
@@ -105,10 +105,6 @@ def show_part(plan: Plan, evidence: Evidence, conclusion: Conclusion, every_row:
 def _say_all(texts: Iterable[str]) -> None:
     for text in texts:
         say(text)
-
-
-def _name(evidence: Evidence) -> str:
-    return paint("bold", f"{evidence.header['backend']['name']} {evidence.header['backend']['version']}")
 
 
 def _write_headline(conclusion: Conclusion, rest: str) -> Iterator[str]:
@@ -122,21 +118,22 @@ def _end(conclusion: Conclusion, out: Path | None) -> Iterator[str]:
         yield f"report: {relative(out / PAGE)}" if (out / PAGE).exists() else f"results: {relative(out / RESULTS)}"
 
 
-def _write_facts(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> Iterator[str]:
-    counts = conclusion.counts
+def _write_facts(run: JudgedRun) -> Iterator[str]:
+    counts = run.conclusion.counts
     numbers = [paint(APPEARANCES[v].style or "dim", f"{counts[v]:,} {v}") for v in VERDICTS if counts.get(v)]
     yield f"  {' · '.join(numbers)}"
-    yield f"  {count_noun(conclusion.tests, 'test')}, each a row judged in a document, {evidence.footer['seconds']} s"
-    if drawn := describe_drawn(evidence, plan.suite):
+    seconds = run.evidence.footer["seconds"]
+    yield f"  {count_noun(run.conclusion.tests, 'test')}, each a row judged in a document, {seconds} s"
+    if drawn := describe_drawn(run.evidence, run.plan.suite):
         yield f"  {drawn}"
 
 
-def _write_notes(evidence: Evidence, conclusion: Conclusion, failures: Failures) -> Iterator[str]:
+def _write_notes(run: JudgedRun, failures: Failures) -> Iterator[str]:
     """Yield all notes; the first is the headline, if there is one."""
-    notes = [*conclusion.notes, *evidence.footer["notes"]]
+    notes = [*run.conclusion.notes, *run.evidence.footer["notes"]]
     if failures.outside:
         notes.append(f"not counted: {count_noun(failures.outside, 'failure')} outside the target; the report has all")
-    for note in notes[bool(conclusion.headline) :]:
+    for note in notes[bool(run.conclusion.headline) :]:
         yield paint("yellow", wrap(f"note: {note}", 2, 4))
 
 
@@ -150,7 +147,7 @@ def _write_part(results: Sequence[Result]) -> Iterator[tuple[str, str]]:
         yield f"  {', '.join(paint(APPEARANCES[verdict].style or 'dim', verdict) for verdict in verdicts)}", what
 
 
-def _write_failures(suite: Suite, failures: Failures, evidence: Evidence, every_row: bool, rest: str) -> Iterator[str]:
+def _write_failures(run: JudgedRun, failures: Failures, every_row: bool, rest: str) -> Iterator[str]:
     """Yield the kinds of failures, those to be mended first in front; `rest` says what has all of a long message.
 
     Rows that differ from those before in the rule only have a line.
@@ -161,17 +158,16 @@ def _write_failures(suite: Suite, failures: Failures, evidence: Evidence, every_
     shown = failures.kinds if every_row else failures.kinds[:MAX_KINDS_SHOWN]
     for kind in shown:
         if kind.is_further_rule and not every_row:
-            yield _name_rule(kind, evidence.header)
+            yield _name_rule(kind, run.evidence.header)
         else:
-            yield from _write_kind(suite, kind, every_row, evidence.header, rest)
+            yield from _write_kind(run, kind, every_row, rest)
     if more := len(failures.kinds) - len(shown):
         yield f"  and {count_noun(more, 'more kind')}: the report has all, and so has --verbose"
 
 
-def _write_kind(
-    suite: Suite, kind: KindUnderRule, every_row: bool, header: Mapping[str, Any], rest: str
-) -> Iterator[str]:
+def _write_kind(run: JudgedRun, kind: KindUnderRule, every_row: bool, rest: str) -> Iterator[str]:
     """Yield what went wrong, and for its first row, or all, details and the commands that repeat and explain it."""
+    suite, header = run.plan.suite, run.evidence.header
     yield wrap(f"{kind.title} · {kind.about}", 2, 4).replace(kind.title, paint("red", kind.title), 1)
     if kind.common.cause:
         yield wrap(kind.common.cause.fault.advice, 6)

@@ -76,16 +76,16 @@ def run(args: argparse.Namespace) -> int:
         raise Stop(f"--repeat {args.repeat[0]!r} is not a whole number from 1; write --repeat 50 BACKEND") from None
     report = verify_report(path, plan)
     unmet, repeated, why = tuple[str, ...](), None, "the evidence cannot be relied on"
-    if report.evidence is not None and not report.mismatches:
-        unmet = tuple(_list_unmet(require, claims, plan, report.evidence))
-        repeated = repeat(report.evidence, plan, backend, number) if number else None
+    if report.run is not None and not report.mismatches:
+        unmet = tuple(_list_unmet(require, claims, plan, report.run.evidence))
+        repeated = repeat(report.run.evidence, plan, backend, number) if number else None
         why = why_not(report, plan, document) or ""
     if args.json:
         emit(_collect_data(report, why, unmet, repeated))
     else:
         _show(report, unmet, repeated)
-        if report.conclusion is not None and not report.mismatches:
-            _show_verdict(report.conclusion, document, why, demanded=conforms is not None)
+        if report.run is not None and not report.mismatches:
+            _show_verdict(report.run.conclusion, document, why, demanded=conforms is not None)
     wrong = report.mismatches or unmet or (repeated is not None and repeated.differences)
     return 1 if wrong or (conforms is not None and why) else 0
 
@@ -110,12 +110,12 @@ def _verify_certificate(folder: Path, plan: Plan, document: str | None, trust: T
     if as_json:
         emit({"level": certificate.level, "signer": signer and signer.name, "issuer": issuer and issuer.name,
               "good": good, "result": predicate["result"], "valid_until": own["validUntil"], "lacking": lacking,
-              "suite": dict(certificate.evidence.header["suite"]), "started": own["started"],
+              "suite": dict(certificate.run.evidence.header["suite"]), "started": own["started"],
               "cases_added": 0})  # fmt: skip
         return CONFORMS if good else FAILS
     run = describe_run(certificate.level, own["started"], own["version"], suite_of(predicate))
-    name, conclusion = f"{own['backend']['name']} {own['backend']['version']}", certificate.conclusion
-    print_conclusion(f"{name}: {run}", conclusion, conclusion.notes)
+    conclusion = certificate.run.conclusion
+    print_conclusion(f"{certificate.run.name}: {run}", conclusion, conclusion.notes)
     say(wrap(LEVELS[certificate.level], 2))
     say(wrap(describe_people(certificate.statement, certificate.audit if issuer else None), 2, 4))
     by = f"{name_tester(own)}; no signature was checked (--allowed)"
@@ -141,7 +141,7 @@ def _list_unmet(require: Sequence[str] | None, claims: Path | None, plan: Plan, 
 
 
 def _collect_data(report: Verification, why: str, unmet: Sequence[str], repeated: Repetition | None) -> dict[str, Any]:
-    conclusion = report.conclusion
+    conclusion = report.run and report.run.conclusion
     return {
         "files": report.files,
         "matches": not report.mismatches,
@@ -165,12 +165,11 @@ def _show(report: Verification, unmet: Sequence[str], repeated: Repetition | Non
         number = len(report.mismatches)
         things = "one thing does" if number == 1 else f"{number:,} things do"
         say(f"{things} not follow from the evidence; do not rely on this report")
-    if report.mismatches or report.conclusion is None or report.evidence is None:
+    if report.mismatches or report.run is None:
         return
-    backend = report.evidence.header["backend"]
-    notes = (*report.conclusion.notes, *report.evidence.footer["notes"])
-    print_conclusion(f"{backend['name']} {backend['version']}", report.conclusion, notes)
-    rows = count_noun(sum(result.was_called for result in report.evidence.results), "row")
+    evidence, conclusion = report.run.evidence, report.run.conclusion
+    print_conclusion(report.run.name, conclusion, (*conclusion.notes, *evidence.footer["notes"]))
+    rows = count_noun(sum(result.was_called for result in evidence.results), "row")
     say(f"{OK_SIGN} {', '.join(report.files)}: {rows} judged again; every number and verdict follows from them")
     say("  written by: unknown. Only a signature shows who wrote the evidence (--certificate checks it),")
     say("  and only another run whether it is true (--repeat N BACKEND calls N rows again)")

@@ -18,6 +18,7 @@ from ..evidence.writer import Writer
 from ..isolate.backend import close_backend, list_ends, note_processes, open_backend, use_jobs
 from ..model import BAD, NOT_RUN, Adapter, Result
 from ..plan.rows import Row, parse_drawn_id
+from ..report.judged_run import JudgedRun, conclude_run
 from ..run.ended_process import AFTER_HANGS
 from ..run.quiet_backend import quiet_backend, remove_places
 from ..run.row import make_result_without_call
@@ -27,7 +28,6 @@ from ..runner.fresh_calls import FreshCalls
 from ..runner.run_suite import BackendSetup, RunRequest, note_after_hangs, refuse_changed_adapter
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, UNTRUSTED
 from ..system.terminal import count_noun, plain
-from ..verdict.conclude import Conclusion, conclude_evidence
 from ..verdict.document_table import lay_out_documents
 from ..verdict.failure_kinds import group_failures
 from ..verdict.sentences import note_fewer_calls
@@ -61,8 +61,7 @@ class SessionConclusion:
         self.seconds = 0.0
         self.is_void = False
         """Whether a worker of xdist ran another backend or suite, so that nothing can be concluded."""
-        self.evidence: Evidence | None = None
-        self.conclusion: Conclusion | None = None
+        self.run: JudgedRun | None = None
         self.trouble: str | None = None
         self.trouble_code = INCOMPLETE
         self.unwritten: tuple[str, ...] = ()
@@ -86,18 +85,16 @@ class SessionConclusion:
         folder = None if out is None else self.config.invocation_params.dir / out
         try:
             refuse_changed_adapter(self.request.backend, self.setup.header)
-            self.evidence = self._write(folder, caught, drawn)
-            self.conclusion = conclude_evidence(self.request.plan, self.evidence)
+            self.run = conclude_run(self.request.plan, self._write(folder, caught, drawn))
             if folder is not None:
-                self.unwritten = reports.write(folder, self.request.plan, self.evidence, self.conclusion)
+                self.unwritten = reports.write(folder, self.run)
         except OSError as error:
             self.trouble = f"{error.filename or folder}: {error.strerror or error}: nothing was written"
         except Tampered as tampered:
             self.trouble, self.trouble_code = str(tampered), UNTRUSTED
-        if self.conclusion is None or self.evidence is None:
-            self.evidence = self._write(None, caught, drawn)
-            self.conclusion = conclude_evidence(self.request.plan, self.evidence)
-        return self.conclusion.exit_code or (self.trouble_code if self.trouble else 0)
+        if self.run is None:
+            self.run = conclude_run(self.request.plan, self._write(None, caught, drawn))
+        return self.run.conclusion.exit_code or (self.trouble_code if self.trouble else 0)
 
     def _run_drawn_rows(self) -> DrawnRun:
         """Call the rows that --drawn-rows asks for, unless only a part of the rows was run; keep those that fail."""
@@ -140,20 +137,21 @@ class SessionConclusion:
 
     def summarize(self, terminalreporter: pytest.TerminalReporter, repeat_command: Callable[[Row], str]) -> None:
         """Print the conclusion, the failing rows by kind, and what is missing or was not written."""
-        if self.conclusion is None or self.evidence is None:
+        if self.run is None:
             return
+        evidence, conclusion = self.run.evidence, self.run.conclusion
 
         def write(text: str, **markup: bool) -> None:
             terminalreporter.write_line(plain(text), **markup)
 
         identity = self.adapter.identity
         name = f"{identity.name} {identity.version}"
-        terminalreporter.write_sep("=", plain(f"reshape conformance of {name}: {self.conclusion.label}"))
-        for text in lay_out_documents(self.conclusion):
+        terminalreporter.write_sep("=", plain(f"reshape conformance of {name}: {conclusion.label}"))
+        for text in lay_out_documents(conclusion):
             write(text)
-        for note in (*self.conclusion.notes, *self.evidence.footer["notes"]):
+        for note in (*conclusion.notes, *evidence.footer["notes"]):
             write(f"note: {note}", yellow=True)
-        failures = group_failures(self.request.plan, self.evidence, self.conclusion)
+        failures = group_failures(self.request.plan, evidence, conclusion)
         write_failures(failures, self.config.option.verbose > 0, repeat_command, write)
         missing = sum(row.id not in self.results for row in self.wanted)
         if missing:
@@ -165,7 +163,7 @@ class SessionConclusion:
             for line in self.unwritten:
                 write(line, red=True)
             write(f"results: {Path(out) / RESULTS}" if self.unwritten else f"report: {Path(out) / PAGE}")
-        code, why = self.conclusion.exit_code, self.conclusion.why
+        code, why = conclusion.exit_code, conclusion.why
         if not code and self.trouble:
             code, why = self.trouble_code, "not shown: what was asked for as evidence was not written"
         write(why, bold=True, green=code == CONFORMS, red=code == FAILS, yellow=code not in (CONFORMS, FAILS))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,41 +13,28 @@ from ..system.go_on import go_on
 from ..system.progress import track
 
 if TYPE_CHECKING:
-    from ..evidence.results import Evidence
-    from ..plan.rows import Plan
-    from ..verdict.conclude import Conclusion
     from .judged_run import JudgedRun
 
 
-def write(
-    folder: Path, plan: Plan, evidence: Evidence, conclusion: Conclusion, certified: bool = False
-) -> tuple[str, ...]:
+def write(folder: Path, run: JudgedRun, certified: bool = False) -> tuple[str, ...]:
     """Write every report into the folder that holds results.jsonl, and say which were not written, and why.
 
     Each is made and written by itself, so that one that fails takes no other with it. `certified`: the page leads to
     the certificate beside it.
     """
-    finished = cache(lambda: finish(plan, evidence, conclusion))
     unwritten: list[str] = []
     for name, render in _load_renderers(certified=certified).items():
         with go_on(f"{name} is not written", unwritten.append):
-            replace_text(folder / name, render(finished()))
+            replace_text(folder / name, render(run.with_drawn))
     return tuple(unwritten)
 
 
 def render_reports(
-    plan: Plan, evidence: Evidence, conclusion: Conclusion, names: Collection[str] = REPORTS, packed: bytes = b"",
-    certified: bool = False,
-) -> Mapping[str, str]:  # fmt: skip
+    run: JudgedRun, names: Collection[str] = REPORTS, packed: bytes = b"", certified: bool = False
+) -> Mapping[str, str]:
     """Render reports, by the names of their files; `packed`: the results as they are published beside a page."""
-    renderers, run = _load_renderers(packed, certified), finish(plan, evidence, conclusion)
-    return {name: renderers[name](run) for name in track("making reports", names, len(names))}
-
-
-def finish(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> JudgedRun:
-    from .judged_run import JudgedRun
-
-    return JudgedRun(plan, evidence, conclusion).with_drawn
+    renderers = _load_renderers(packed, certified)
+    return {name: renderers[name](run.with_drawn) for name in track("making reports", names, len(names))}
 
 
 def _load_renderers(packed: bytes = b"", certified: bool = False) -> Mapping[str, Callable[[JudgedRun], str]]:

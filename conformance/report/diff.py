@@ -20,7 +20,7 @@ from ..verdict.drawn_rows import find_comparable
 from ..verdict.sentences import describe_failures
 from ..verdict.standing import is_in_target
 from ..verdict.waive import KEYS
-from .judged_run import JudgedRun
+from .judged_run import JudgedRun, conclude_run
 from .summary import DocumentState, describe_documents
 
 Direction = Literal["worse", "better", "set aside", "other"]
@@ -177,7 +177,7 @@ def compare_runs(old: Evidence, new: Evidence, plan: Plan) -> Difference:
     comparable = find_comparable(plan, old, new)
     not_compared = {row for row in (*now, *was) if parse_drawn_id(row) and row not in comparable}
     is_judged = all(plans)
-    runs = [JudgedRun(plan, each, conclude_evidence(plan, each)) for each in (old, new)] if is_judged else []
+    runs = [conclude_run(plan, each) for each in (old, new)] if is_judged else []
     blames = [run.conclusion.blames for run in runs] or [{}, {}]
     changes: list[Change] = []
     tests = 0

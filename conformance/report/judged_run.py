@@ -19,7 +19,7 @@ from ..system.exit_codes import VOIDS_VERDICTS
 from ..system.groups import group_pairs
 from ..system.terminal import count_noun
 from ..verdict.blame import Blamed
-from ..verdict.conclude import Conclusion
+from ..verdict.conclude import Conclusion, conclude_evidence
 from ..verdict.failure_kinds import FailureKind, group_by_kind
 from ..verdict.sentences import LARGE_TENSORS, describe_failures, scope_phrase
 from ..verdict.standing import Standing, is_in_target, tests_of
@@ -226,3 +226,8 @@ class JudgedRun:
     @cached_property
     def contracts(self) -> Mapping[str, Contract]:
         return contracts(self.plan.suite.spec)
+
+
+def conclude_run(plan: Plan, evidence: Evidence) -> JudgedRun:
+    """Return a run with what its evidence shows."""
+    return JudgedRun(plan, evidence, conclude_evidence(plan, evidence))

@@ -31,10 +31,11 @@ from ..plan.rows import Plan, parse_drawn_id
 from ..system.exit_codes import VOIDS_CERTIFICATES, CommandError
 from ..system.files import read_bytes
 from ..system.terminal import count_noun
-from ..verdict.conclude import Conclusion, conclude_evidence, ran_in_suite_process
+from ..verdict.conclude import ran_in_suite_process
 from ..verdict.rejudge import find_contradictions
 from . import embedded
 from .also_failing import clear_others
+from .judged_run import JudgedRun, conclude_run
 
 MAX_DIFFERENCES = 20
 """Differences to show one by one."""
@@ -53,11 +54,11 @@ class Mismatch(NamedTuple):
 
 
 class Verification(NamedTuple):
-    """The files that were read, the conclusion, and the mismatches."""
+    """The files that were read, the run, and the mismatches."""
 
     files: tuple[str, ...]
-    conclusion: Conclusion | None
-    evidence: Evidence | None
+    run: JudgedRun | None
+    """None if its evidence is damaged or contradicts itself."""
     mismatches: tuple[Mismatch, ...]
 
 
@@ -67,10 +68,10 @@ def why_not(found: Verification, plan: Plan, document: str | None = None) -> str
     None if it does. A backend that ran in the suite's own process shows nothing: it could have written its verdict
     itself. That does not hold for the suite's own backends.
     """
-    conclusion, evidence = found.conclusion, found.evidence
-    if conclusion is None or evidence is None:
+    if found.run is None:
         return "the evidence cannot be relied on"
-    if ran_in_suite_process(evidence.header):
+    conclusion = found.run.conclusion
+    if ran_in_suite_process(found.run.evidence.header):
         return "the backend ran in the suite's own process, which it could change; run it without --isolation none"
     if document is None or plan.suite.lost or conclusion.exit_code in VOIDS_CERTIFICATES:
         return conclusion.why if conclusion.exit_code else None
@@ -176,26 +177,26 @@ def verify_content(content: FolderContent, plan: Plan) -> Verification:
         raise
     except InvalidEvidence as refused:
         place, _, what = str(refused).removeprefix(str(path)).partition(": ")
-        return Verification(files, None, None, (Mismatch(path.name + place, what),))
+        return Verification(files, None, (Mismatch(path.name + place, what),))
     results: dict[str, Result] = {result.row: result for result in evidence.results}
     wrong = [*find_miscounts(evidence), *find_contradictions(plan, results, evidence.header)]
     if lines.splitlines()[-1] != json.dumps(evidence.footer, separators=(",", ":")).encode():
         wrong.insert(0, "the footer is not written as the suite writes it; somebody edited it")
     if found := [Mismatch(path.name, what) for what in wrong]:
-        return Verification(files, None, evidence, tuple(found))
-    conclusion = conclude_evidence(plan, evidence)
+        return Verification(files, None, tuple(found))
+    run = conclude_run(plan, evidence)
     brief = is_packed(path)
     packed = (read_bytes(path) if path.name == PUBLISHED else pack(lines)) if brief else b""
     there = {name: read_content(file).decode("utf-8", "replace") for name, file in written.items()}
     if brief and PAGE in there:
         there[PAGE] = clear_others(there[PAGE])
     certified = f'<a href="{CERTIFICATE}">' in there.get(PAGE, "")  # the certificate may be elsewhere
-    texts = report.render_reports(plan, evidence, conclusion, tuple(written), packed, certified)
+    texts = report.render_reports(run, tuple(written), packed, certified)
     for name, text in there.items():
         found += [Mismatch(written[name].name, what) for what in differences(text, texts[name])]
     if found and evidence.header["suite"]["digest"] != plan.suite.digest:
         raise OtherSuite(path, evidence, plan)  # the suite that ran may well have written its reports so
-    return Verification(files, conclusion, evidence, tuple(found))
+    return Verification(files, run, tuple(found))
 
 
 def differences(there: str, derived: str) -> Iterator[str]:

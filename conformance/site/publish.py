@@ -21,14 +21,14 @@ from ..plan.rows import Plan
 from ..report.also_failing import fill_others, fill_since
 from ..report.diff import compare_runs
 from ..report.diff_report import render_html
-from ..report.judged_run import JudgedRun
+from ..report.judged_run import JudgedRun, conclude_run
 from ..report.render import ASSETS, BEGIN_OF_ASSET, BEGIN_OF_PAGE, Site, list_assets
 from ..report.verify import OtherSuite
 from ..run.ended_process import AFTER_HANGS
 from ..system.files import open_regular, read_bytes, replace_bytes, replace_text
 from ..system.progress import track
 from ..system.text import quote_json
-from ..verdict.conclude import conclude_evidence, ran_in_suite_process
+from ..verdict.conclude import ran_in_suite_process
 from ..verdict.rejudge import refuse_unsound
 from ..verdict.standing import is_in_target
 from .compare_page import PARTS, render_parts
@@ -68,7 +68,7 @@ def prepare(results: Path, plan: Plan, reports: Path, trust: Trust, pages: bool 
     if certificate is not None and certificate.content.path != results:
         raise InvalidEvidence(f"{results}: is not the evidence of the certificate beside it; name the folder")
     data = read_content(results) if certificate is None else certificate.content.lines
-    evidence = parse(data, results) if certificate is None else certificate.evidence
+    evidence = parse(data, results) if certificate is None else certificate.run.evidence
     run = _judge(evidence, certificate, plan, results)
     name = name_of_folder(evidence.header["backend"]["name"], str(evidence.header["backend"]["version"]))
     if not name or name in (Path(SPECIFICATION).parts[0], FOLDER, ASSETS):
@@ -76,7 +76,7 @@ def prepare(results: Path, plan: Plan, reports: Path, trust: Trust, pages: bool 
             f"{results}: the backend is called {quote_json(evidence.header['backend']['name'])}, which names no folder"
         )
     packed = pack(data)
-    page = report.render_reports(plan, evidence, run.conclusion, (PAGE,), packed, certificate is not None)[PAGE]
+    page = report.render_reports(run, (PAGE,), packed, certificate is not None)[PAGE]
     files = {PUBLISHED: packed, PAGE: page.encode("utf-8")}
     if certificate is not None:
         present = [name for name in _CERTIFICATE if (results.parent / name).is_file()]
@@ -157,7 +157,7 @@ def _judge(evidence: Evidence, certificate: Certificate | None, plan: Plan, path
         raise InvalidEvidence(f"{path}: the backend ran in the suite's own process; run it without --isolation none")
     if is_reference(evidence.header["backend"]["adapter"]):
         raise InvalidEvidence(f"{path}: is a run of the suite's own reference, which is no library; publish a library")
-    return JudgedRun(plan, evidence, certificate.conclusion if certificate else conclude_evidence(plan, evidence))
+    return certificate.run if certificate else conclude_run(plan, evidence)
 
 
 def _find_uncalled(evidence: Evidence, plan: Plan) -> Iterator[str]:
@@ -263,7 +263,7 @@ def _read_runs(
         path, found = find_published_results(folder) or folder / PUBLISHED, certificates.get(folder)
         certificate = found if isinstance(found, Certificate) else None
         try:
-            evidence = certificate.evidence if certificate else read(path)
+            evidence = certificate.run.evidence if certificate else read(path)
             yield folder, _judge(evidence, certificate, plan, path)
         except InvalidEvidence as refused:
             yield folder, str(refused)

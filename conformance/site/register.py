@@ -83,7 +83,7 @@ def write_register(
         documents=plan.suite.spec.documents, facts=facts,
         results={entry["folder"]: _list_results(certificate) for entry, certificate in listed},
         named={
-            entry["folder"]: name_result(each.statement.predicate, each.conclusion.label) for entry, each in listed
+            entry["folder"]: name_result(each.statement.predicate, each.run.conclusion.label) for entry, each in listed
         },
         common=common, heads=[head for head in first if head not in common], uncertified=uncertified,
         signers=trust.allowed and trust.allowed.name,
@@ -131,15 +131,16 @@ def _describe_entry(folder: Path, certificate: Certificate | str, trust: Trust, 
     own, predicate = statement.own, statement.predicate
     why, (word, look) = None, describe_result(predicate)
     if predicate["result"] == "FAILED":
-        why = f"{certificate.conclusion.denial if look == 'FAILED' else word}: {certificate.conclusion.why}"
+        conclusion = certificate.run.conclusion
+        why = f"{conclusion.denial if look == 'FAILED' else word}: {conclusion.why}"
     return {
-        **entry, "backend": f"{own['backend']['name']} {own['backend']['version']}", "product": own["backend"]["name"],
+        **entry, "backend": certificate.run.name, "product": own["backend"]["name"],
         "version": own["backend"]["version"], "system": own["environment"], "level": certificate.level,
         "run": own["started"][:10], "suite": f"{own['version']} ({suite_of(predicate)[:12]})", "why": why,
         "waived": predicate["warnedTests"],
         "scope": predicate["passedTests"] + predicate["warnedTests"],
         "tester": signer.name if signer else own["tester"], "issuer": issuer and issuer.name,
         "people": describe_people(certificate.statement, certificate.audit if issuer else None),
-        "verify": verify_command(folder.name, certificate.evidence.header, trust.options),
+        "verify": verify_command(folder.name, certificate.run.evidence.header, trust.options),
         "until": own["validUntil"][:10], "link": f"{folder.name}/{PAGE}",
     }  # fmt: skip

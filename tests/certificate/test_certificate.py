@@ -37,13 +37,13 @@ from conformance.evidence.results import InvalidEvidence, read
 from conformance.evidence.subject import PackageFile, Subject
 from conformance.model import EarlierSuite
 from conformance.plan.rows import Plan
+from conformance.report.judged_run import conclude_run
 from conformance.report.verify import OtherSuite
 from conformance.run.ended_process import HangPolicy
 from conformance.runner.repeat import Repetition
 from conformance.site.publish import list_published_folders
 from conformance.system import files
 from conformance.system.text import join_neighbours
-from conformance.verdict.conclude import conclude_evidence
 from tests import builders
 from tests.builders import REPORTS, Cli, OnlyStatic, Records, finish_run
 from tests.certificate.vendor_and_issuer import BACKEND, Json, Lab, as_it_is, day, put_own, resume
@@ -84,7 +84,7 @@ def test_no_certificate_is_of_a_suite_with_rows_not_run(lab: Lab) -> None:
         (lab.folder / name).unlink(missing_ok=True)
     checked = check_certificate(lab.folder, later, lab.trust())
     assert checked.level == "re-run"
-    assert "not called, because they came to the suite later: 1 case" in checked.conclusion.notes
+    assert "not called, because they came to the suite later: 1 case" in checked.run.conclusion.notes
 
     def name_the_later(statement: Json) -> None:
         (own,) = (file for file in statement["predicate"]["configuration"] if file["name"] == "suite")
@@ -474,7 +474,7 @@ def test_a_certificate_says_to_what_a_backend_conforms(words: str) -> None:
 
 def test_a_badge_shows_level_and_limits_of_a_success(plan: Plan, tmp_path: Path) -> None:
     run = finish_run(plan, OnlyStatic(), tmp_path / "run")
-    statement = statement_of(run.evidence, plan, plan.suite.digest, "0" * 64, run.conclusion, 365, None)
+    statement = statement_of(run, plan.suite.digest, "0" * 64, 365, None)
     statement["predicate"]["result"] = "PASSED"  # as if drawn rows were called, too
     pages = dict(render_pages(write_record(tmp_path / STATEMENT, statement), None, run, RESULTS))
     assert re.search(r">(\d of \d texts|limited), self-tested</text>", pages[BADGE])
@@ -763,12 +763,10 @@ def test_what_the_vendor_waives_shows_nothing_to_others(lab: Lab, cli: Cli) -> N
 
 def test_a_waiver_that_keeps_drawn_rows_from_calls_is_warned_of(lab: Lab) -> None:
     """`run: false` can be for them and for rows that nobody asked for, which hold no failure."""
-    evidence, suite = read(lab.folder / RESULTS), lab.plan.suite.digest
-    conclusion = conclude_evidence(lab.plan, evidence)
-    results = []
+    run, results = conclude_run(lab.plan, read(lab.folder / RESULTS)), []
     for waivers in ([], [{"row": "[dm][ro][ar][we]*", "run": False}]):
-        waived = replace(evidence, header={**evidence.header, "waivers": waivers})
-        results.append(statement_of(waived, lab.plan, suite, "0" * 64, conclusion, 365, None)["predicate"]["result"])
+        waived = replace(run, evidence=replace(run.evidence, header={**run.evidence.header, "waivers": waivers}))
+        results.append(statement_of(waived, lab.plan.suite.digest, "0" * 64, 365, None)["predicate"]["result"])
     assert results == ["PASSED", "WARNED"]
 
 

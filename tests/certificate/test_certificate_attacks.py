@@ -30,6 +30,7 @@ from conformance.certificate.statement import (
 from conformance.evidence.folder import REPORTS, RESULTS
 from conformance.evidence.results import InvalidEvidence, read
 from conformance.model.results import NOT_CALLED
+from conformance.report.judged_run import conclude_run
 from conformance.report.verify import Verification
 from conformance.verdict.conclude import conclude_evidence
 from tests.builders import Records, recount, rewrite, spoil
@@ -57,8 +58,7 @@ NO_CHECK: dict[str, Callable[..., Any]] = {
     "_refuse_in_process": lambda *_: None,
     "read_record": lambda path, *_: as_it_is(path),
     "_check_digest": lambda *_: None,
-    "verify_content": lambda content, plan: Verification((), conclude_evidence(plan, read(content.path)),
-                                                     read(content.path), ()),
+    "verify_content": lambda content, plan: Verification((), conclude_run(plan, read(content.path)), ()),
 }  # fmt: skip
 """What each check is replaced by to see that it is the one that refuses."""
 

@@ -24,6 +24,7 @@ from conformance.certificate.statement import (
     write_record,
 )
 from conformance.evidence.results import Evidence
+from conformance.report.judged_run import JudgedRun
 from conformance.verdict.conclude import Conclusion
 from conformance.verdict.standing import Standing
 
@@ -119,18 +120,20 @@ def conclusion(*standings: Standing, exit_code: int = 0) -> Conclusion:
     return fake  # type: ignore[no-any-return]
 
 
+def state(shown: Conclusion, evidence: Evidence, challenge: str | None = None) -> Json:
+    return statement_of(JudgedRun(bundled_plan(), evidence, shown), OTHER, OTHER, 365, challenge)
+
+
 PASSES = conclusion(standing("f32", "conforms"), standing("s8", "not claimed"))
 WARNS = conclusion(standing("f32", "conforms"), standing("s8", "conforms", waived=3))
 FAILS = conclusion(standing("f32", "conforms"), standing("s8", "does not conform"), exit_code=1)
 STATEMENTS: dict[str, Callable[[], Json]] = {
-    "passed": lambda: statement_of(evidence_of(), bundled_plan(), OTHER, OTHER, PASSES, 365, None),
-    "warned": lambda: statement_of(evidence_of(), bundled_plan(), OTHER, OTHER, WARNS, 365, DIGEST),
-    "failed": lambda: statement_of(evidence_of(), bundled_plan(), OTHER, OTHER, FAILS, 365, None),
-    "of many files": lambda: statement_of(evidence_of(40), bundled_plan(), OTHER, OTHER, PASSES, 365, None),
-    "of no file": lambda: statement_of(evidence_of(0), bundled_plan(), OTHER, OTHER, PASSES, 365, None),
-    "of code without a file": lambda: statement_of(
-        evidence_of(unnamed_code=True), bundled_plan(), OTHER, OTHER, PASSES, 365, None
-    ),
+    "passed": lambda: state(PASSES, evidence_of()),
+    "warned": lambda: state(WARNS, evidence_of(), DIGEST),
+    "failed": lambda: state(FAILS, evidence_of()),
+    "of many files": lambda: state(PASSES, evidence_of(40)),
+    "of no file": lambda: state(PASSES, evidence_of(0)),
+    "of code without a file": lambda: state(PASSES, evidence_of(unnamed_code=True)),
 }
 
 

@@ -33,9 +33,8 @@ from conformance.evidence.folder import RESULTS
 from conformance.evidence.results import read
 from conformance.load.cases import load_suite
 from conformance.plan.rows import Plan, plan_of
-from conformance.report import finish
+from conformance.report.judged_run import conclude_run
 from conformance.report.verify import FolderContent, Verification, verify_content
-from conformance.verdict.conclude import conclude_evidence
 from tests import builders
 from tests.builders import Records, spare_planted, spoil
 
@@ -113,9 +112,8 @@ class Lab(NamedTuple):
 
     def write_pages(self) -> None:
         """Make page and badge of the records as they are."""
-        evidence, path = read(self.folder / RESULTS), self.folder / AUDIT
+        path, run = self.folder / AUDIT, conclude_run(self.plan, read(self.folder / RESULTS)).with_drawn
         statement, audit = as_it_is(self.folder / STATEMENT), as_it_is(path) if path.is_file() else None
-        run = finish(self.plan, evidence, conclude_evidence(self.plan, evidence))
         for name, text in render_pages(statement, audit, run, RESULTS):
             (self.folder / name).write_text(text)
 
@@ -146,11 +144,8 @@ class Lab(NamedTuple):
     def make_statement(self) -> None:
         """Make the statement that follows from the evidence as it is now, as a forger can."""
         old = json.loads((self.folder / STATEMENT).read_text())["predicate"][EXTENSION]
-        path = self.folder / RESULTS
-        evidence = read(path)
-        conclusion = conclude_evidence(self.plan, evidence)
-        suite, results = self.plan.suite.digest, digest_of_file(path)
-        new = records.statement_of(evidence, self.plan, suite, results, conclusion, 365, old["challenge"])
+        run, results = conclude_run(self.plan, read(self.folder / RESULTS)), digest_of_file(self.folder / RESULTS)
+        new = records.statement_of(run, self.plan.suite.digest, results, 365, old["challenge"])
         write_record(self.folder / STATEMENT, new)
         self.finish()
 

@@ -9,7 +9,7 @@ import pytest
 from conformance.certificate.statement import statement_of
 from conformance.evidence.results import read
 from conformance.model import NOT_RUN, Claims, Graph, Program, Rejected, Tensor, Unsupported
-from conformance.verdict.conclude import conclude_evidence
+from conformance.report.judged_run import conclude_run
 
 from .. import miniatures
 from ..builders import Command, mini
@@ -49,9 +49,8 @@ def test_no_report_counts_a_type_that_is_not_claimed(reporting: Command) -> None
 
 
 def _statement(command: Command) -> Any:
-    evidence = read(command.out / "results.jsonl")
-    conclusion = conclude_evidence(command.plan, evidence)
-    return statement_of(evidence, command.plan, command.plan.suite.digest, "0" * 64, conclusion, 1, None)["predicate"]
+    run = conclude_run(command.plan, read(command.out / "results.jsonl"))
+    return statement_of(run, run.plan.suite.digest, "0" * 64, 1, None)["predicate"]
 
 
 def test_a_crash_in_a_type_that_is_not_claimed_fails_the_run(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,9 +11,8 @@ from conformance.evidence.folder import PAGE, RESULTS
 from conformance.evidence.results import read
 from conformance.plan.rows import Plan
 from conformance.report import report_page
-from conformance.report.judged_run import JudgedRun
+from conformance.report.judged_run import conclude_run
 from conformance.site import compare_page
-from conformance.verdict.conclude import conclude_evidence
 
 from ..builders import Wrong, bundled_plan, report_run
 
@@ -33,8 +32,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr("conformance.report.write", lambda *_: ())
                 main([*command, "--isolation", "none", "--out", str(out)])
-            plan, evidence = bundled_plan(), read(out / RESULTS)
-            run = JudgedRun(plan, evidence, conclude_evidence(plan, evidence))
+            run = conclude_run(bundled_plan(), read(out / RESULTS))
             (out / PAGE).write_text(report_page.render(run), encoding="utf-8")
             (out / "compare.html").write_text(compare_page.render([run] * 8), encoding="utf-8")
     return out

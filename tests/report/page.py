@@ -13,7 +13,7 @@ from conformance.model import Array
 from conformance.plan.rows import Plan
 from conformance.report.judged_run import JudgedRun
 
-from ..builders import finish_run, plan_as_bundled, rewrite
+from ..builders import Right, finish_run, plan_as_bundled, rewrite
 
 CASES = """about: A few.
 cases:
@@ -32,13 +32,13 @@ HOSTILE = "</script><img src=x onerror=alert(1)>|](http://evil.example) @nobody 
 HOSTILE += "\u202e\x1b[31m\x00\ufffe & ]]> 'q' \"q\"\n# h"
 
 
-class AnswersZero(FunctionAdapter):
+class AnswersZero(Right):
     """Answers a literal 0 beside a -1, which two documents forbid and the others leave open."""
 
-    name, version = "answers", "1"
+    name = "answers"
 
     def reshape(self, src: Array, shape: tuple[int, ...], special_zero: bool) -> Array:
-        return src.reshape((0, 3) if shape == (0, -1) else shape)
+        return src.reshape(0, 3) if shape == (0, -1) else super().reshape(src, shape, special_zero)
 
 
 class SpeaksMarkup(FunctionAdapter):

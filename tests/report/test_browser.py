@@ -21,7 +21,7 @@ from conformance.system.files import replace_text
 from tools.picture import find_chromium
 
 from ..builders import Right, Wrong, finish_run, plan_as_bundled, report_run, rest_exhaustive
-from .verified import only_called
+from .verified import call_only
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = {
@@ -60,7 +60,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory, small_site: Path) -> dict[st
     links = ["right/report.html", "wrong/report.html"]
     (folder / "published.html").write_text(compare_page.render([right, wrong], links), encoding="utf-8")
     (folder / "many.html").write_text(compare_page.render([right, wrong] * 12), encoding="utf-8")
-    report_run(plan, Right(), folder / "part", only_called("flattens["))
+    report_run(plan, Right(), folder / "part", call_only("flattens["))
     found = compare_runs(right.evidence, wrong.evidence, plan)
     (folder / "diff.html").write_text(diff_report.render_html(found), encoding="utf-8")
     return {

@@ -12,16 +12,15 @@ import pytest
 from conformance import report
 from conformance.certificate.statement import EXTENSION, statement_of
 from conformance.cli.run_summary import data_of, show
-from conformance.evidence.drawn import plan_of_run, plan_of_suite
+from conformance.evidence.drawn import plan_of_suite
 from conformance.evidence.folder import find_published_results
 from conformance.evidence.results import Evidence, pack, read
 from conformance.model.verdicts import COLOURS, Label
 from conformance.plan.rows import Plan, parse_drawn_id
 from conformance.report.diff import compare_runs
-from conformance.report.judged_run import JudgedRun
+from conformance.report.judged_run import conclude_run
 from conformance.report.table_sections import collect_rules
 from conformance.site.landing import collect_libraries
-from conformance.verdict.conclude import conclude_evidence
 
 from ..builders import REPORTS, Command, bundled_plan, mini, read_published
 from ..miniatures import LeavesOut
@@ -62,8 +61,8 @@ def assert_same(shown: ShownNumbers, expected: Mapping[str, Counter[str]], where
 
 def check_all(plan: Plan, evidence: Evidence, terminal: str, texts: Mapping[str, str]) -> dict[str, Counter[str]]:
     """Compare what all reports show with what is counted by hand; return the latter."""
-    conclusion = conclude_evidence(plan, evidence)
-    run = JudgedRun(plan_of_run(plan, evidence), evidence, conclusion)
+    bare = conclude_run(plan, evidence)
+    run, conclusion = bare.with_drawn, bare.conclusion
     expected = count_by_hand(run.plan, evidence)
     whole: Counter[str] = sum(expected.values(), Counter())
     assert set(whole) <= set(COUNTED)
@@ -74,7 +73,7 @@ def check_all(plan: Plan, evidence: Evidence, terminal: str, texts: Mapping[str,
     assert_same(read_summary(texts["summary.md"]), expected, "summary.md")
     assert_same(read_badge(texts["badge.svg"]), expected, "badge")
     assert_same(read_terminal(terminal), expected, "terminal")
-    data = data_of(plan, conclusion, evidence, None)
+    data = data_of(bare, None)
     assert_same(read_json(data), expected, "--json")
     if failing(whole):
         first = data["failures"][0]["row"]
@@ -91,7 +90,7 @@ def check_all(plan: Plan, evidence: Evidence, terminal: str, texts: Mapping[str,
         )  # fmt: skip
         assert sum(map(failing, of_rules)) == failing(counts)
 
-    (library,) = collect_libraries([JudgedRun(plan, evidence, conclusion)], ["it"], (), {})
+    (library,) = collect_libraries([bare], ["it"], (), {})
     (line,) = library.lines
     for each in line.documents:
         assert each.counts == expected.get(each.document.id, {})
@@ -119,10 +118,9 @@ def test_published_evidence_has_the_same_numbers_everywhere(folder: Path, capsys
     path, bundled = find_published_results(folder), bundled_plan()
     assert path is not None
     evidence = read_published(path)
-    conclusion = conclude_evidence(bundled, evidence)
-    names = ("report.html", "summary.md", "badge.svg")
-    texts = report.render_reports(bundled, evidence, conclusion, names, packed=path.read_bytes())
-    show(bundled, evidence, conclusion, folder, every_row=False)
+    run = conclude_run(bundled, evidence)
+    texts = report.render_reports(run, ("report.html", "summary.md", "badge.svg"), packed=path.read_bytes())
+    show(run, folder, every_row=False)
     check_all(bundled, evidence, capsys.readouterr().out, texts)
     assert_drawn_rows_are_no_cases(bundled, evidence, texts["report.html"])
 
@@ -151,8 +149,8 @@ def test_a_run_has_the_same_label_and_numbers_everywhere(
     backend, words, label = RUNS[name]
     said = command.run(backend, *(waivers(tmp_path, {}) if word is waivers else word for word in words))
     plan, evidence = command.plan, read(command.out / "results.jsonl")
-    conclusion = conclude_evidence(plan, evidence)
-    texts = report.render_reports(plan, evidence, conclusion, ("report.html", "summary.md", "badge.svg", "junit.xml"))
+    run = conclude_run(plan, evidence)
+    conclusion, texts = run.conclusion, report.render_reports(run)
     shown = {
         "terminal": said.out.partition("\n")[0].rpartition(": ")[2],
         "page": re.findall(r"<h1>.*<span class=\"tag \w+\">\S ([^<]+)</span></h1>", texts["report.html"])[0],
@@ -167,7 +165,7 @@ def test_a_run_has_the_same_label_and_numbers_everywhere(
     assert_drawn_rows_are_no_cases(plan, evidence, texts["report.html"])
     for was, now in compare_runs(evidence, evidence, plan).documents:
         assert now.counts == was.counts == expected.get(was.document.id, {})
-    statement = statement_of(evidence, plan, plan.suite.digest, evidence.sha256, conclusion, 1, None)
+    statement = statement_of(run, plan.suite.digest, evidence.sha256, 1, None)
     assert statement["predicate"][EXTENSION]["summary"][0] == conclusion.why
     whole: Counter[str] = sum(expected.values(), Counter())
     if failed := failing(whole):
@@ -180,5 +178,5 @@ def test_a_published_page_has_the_numbers_of_the_run(command: Command) -> None:
     command.run(mini("Flushes"))
     plan, evidence = command.plan, read(command.out / "results.jsonl")
     packed = pack((command.out / "results.jsonl").read_bytes())
-    page = report.render_reports(plan, evidence, conclude_evidence(plan, evidence), ("report.html",), packed=packed)
+    page = report.render_reports(conclude_run(plan, evidence), ("report.html",), packed=packed)
     assert_same(read_page(page["report.html"]), count_by_hand(plan, evidence), "published page")

@@ -24,7 +24,7 @@ from conformance.system.terminal import plain
 
 from ..builders import Cli, Command, OnlyStatic, Right, Wrong, finish_run
 from .page import AnswersZero
-from .verified import FOR_TURNS, only_called
+from .verified import FOR_TURNS, call_only
 
 
 def compare_with_right(plan: Plan, folder: Path, new: FunctionAdapter, change: Any = list, **header: Any) -> Difference:
@@ -155,7 +155,7 @@ def test_what_one_run_was_not_asked_for_is_not_compared(
     plan: Plan, tmp_path: Path, part: dict[str, Any], name: str
 ) -> None:
     whole = finish_run(plan, Right(), tmp_path / "whole").evidence
-    one = finish_run(plan, Right(), tmp_path / "part", only_called(name), target=Target(**part).to_json()).evidence
+    one = finish_run(plan, Right(), tmp_path / "part", call_only(name), target=Target(**part).to_json()).evidence
     for found in (compare_runs(whole, one, plan), compare_runs(one, whole, plan)):
         assert (found.changes, found.standings, found.worse) == ((), (), False)
         assert found.tests + found.asked_once == sum(len(row.documents) for row in plan.rows)

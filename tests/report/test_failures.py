@@ -120,11 +120,11 @@ def test_no_command_is_shown_for_a_row_that_may_go_right_alone(
     run: JudgedRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     results = tuple(each._replace(outcomes=(FLAKY,)) if each.is_failure else each for each in run.evidence.results)
-    evidence, written = replace(run.evidence, results=results), list[str]()
-    show(run.plan, evidence, run.conclusion, tmp_path, every_row=True)
+    run, written = replace(run, evidence=replace(run.evidence, results=results)), list[str]()
+    show(run, tmp_path, every_row=True)
     assert " -k " not in capsys.readouterr().out
-    assert {each["repeat"] for each in data_of(run.plan, run.conclusion, evidence, None)["failures"]} == {None}
-    failures = group_failures(run.plan, evidence, run.conclusion)
+    assert {each["repeat"] for each in data_of(run, None)["failures"]} == {None}
+    failures = group_failures(run.plan, run.evidence, run.conclusion)
     write_failures(failures, True, lambda row: f"pytest {row.id}", lambda line, **_: written.append(line))
     assert written
     assert not any("pytest " in line for line in written)
@@ -161,7 +161,7 @@ def test_only_commands_and_paths_are_wider_than_the_terminal(
     run: JudgedRun, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("conformance.system.terminal.MAX_COLUMNS", 60)
-    show(run.plan, run.evidence, run.conclusion, tmp_path, every_row=False)
+    show(run, tmp_path, every_row=False)
     wide = [line for line in capsys.readouterr().out.splitlines() if len(line) > 60]
     assert [line for line in wide if not line.strip().startswith(("conformance ", "results: "))] == []
 
@@ -174,7 +174,7 @@ def test_a_long_drawn_case_is_cut_on_the_terminal(
 ) -> None:
     case = "\n".join(["- id: long", "  steps:", *["    - {}"] * 100, ""])
     results = tuple(result._replace(smallest_case=case) for result in run.evidence.results)
-    show(run.plan, replace(run.evidence, results=results), run.conclusion, tmp_path, every_row)
+    show(replace(run, evidence=replace(run.evidence, results=results)), tmp_path, every_row)
     first = capsys.readouterr().out.partition("- id: long\n")[2].partition("- id: long\n")[0]
     assert first.count("    - {}") == steps
     assert more in first

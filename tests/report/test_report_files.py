@@ -6,6 +6,7 @@ import re
 import shlex
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from conformance.verdict.conclude import conclude
 
 from ..builders import Command, Wrong, finish_run, plan_as_bundled
 from .page import HOSTILE, AnswersZero, Page, answers, plan, run_hostile
-from .verified import FOR_TURNS, only_called
+from .verified import FOR_TURNS, call_only
 
 __all__ = ["answers", "plan"]
 
@@ -112,12 +113,20 @@ def test_a_waiver_is_shown_with_its_reason_and_its_rows(plan: Plan, tmp_path: Pa
 
 
 def test_every_report_is_written_beside_the_results(answers: JudgedRun, tmp_path: Path) -> None:
-    report.write(tmp_path, answers.plan, answers.evidence, answers.conclusion)
+    report.write(tmp_path, answers)
     texts = {name: (tmp_path / name).read_text(encoding="utf-8") for name in REPORTS}
-    assert texts == report.render_reports(answers.plan, answers.evidence, answers.conclusion)
+    assert texts == report.render_reports(answers)
     assert (texts["report.html"], texts["junit.xml"]) == (report_page.render(answers), junit.render(answers))
     remove_reports(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["results.jsonl"]
+
+
+def judge(plan: Plan, results: Sequence[Result]) -> JudgedRun:
+    """A run of a backend that claims all but what a function of arrays cannot express, with these results."""
+    claims = AnswersZero().claims
+    header = header_of(plan.suite, AnswersZero().identity, claims, Target(), "reference")
+    conclusion = conclude(plan, {result.row: result for result in results}, claims, Target())
+    return JudgedRun(plan, Evidence(header, tuple(results), {"seconds": 1.0}), conclusion)
 
 
 @pytest.mark.slow
@@ -131,13 +140,10 @@ def test_ten_thousand_rows_stay_within_the_budgets() -> None:
         wrong.append(right[-1]._replace(verdicts=fails, diagnosis=f"kind {k % 50}", detail="`x" * 1500))
         detail = f"1 of 6 elements differ, want {k:08x}, got 0"
         distinct.append(wrong[-1]._replace(diagnosis=f"kind {len(row.id) % 30}", detail=detail))
-    header = header_of(plan.suite, AnswersZero().identity, AnswersZero().claims, Target(), "reference")
     texts = []
     began = time.process_time()
     for results, writer in ((right, report_page), (wrong, markdown), (distinct, report_page)):
-        conclusion = conclude(plan, {result.row: result for result in results}, AnswersZero().claims, Target())
-        evidence = Evidence(header, tuple(results), {"seconds": 1.0})
-        texts.append(writer.render(JudgedRun(plan, evidence, conclusion)))
+        texts.append(writer.render(judge(plan, results)))
     seconds = time.process_time() - began
     scale = 10_000 / len(plan.rows)
     assert len(texts[0].encode()) * scale < 3_000_000
@@ -194,8 +200,8 @@ def test_a_badge_is_green_for_a_run_that_shows_everything_only(answers: JudgedRu
 
 
 def test_rows_that_were_not_chosen_are_counted_and_not_listed(plan: Plan, tmp_path: Path) -> None:
-    target = replace(Target(), select="flattens").to_json()
-    run = finish_run(plan, AnswersZero(), tmp_path, only_called("flattens["), target=target)
+    target = Target(select="flattens").to_json()
+    run = finish_run(plan, AnswersZero(), tmp_path, call_only("flattens["), target=target)
     left = sum(not row.id.startswith("flattens[") for row in plan.rows)
     suites = list(ElementTree.fromstring(junit.render(run)))
     assert suites[-1].get("name") == "not run"
@@ -207,7 +213,7 @@ def test_rows_that_were_not_chosen_are_counted_and_not_listed(plan: Plan, tmp_pa
 
 
 def test_a_document_that_was_not_asked_for_is_not_run(plan: Plan, tmp_path: Path) -> None:
-    target = replace(Target(), documents=("static-oneapi",)).to_json()
+    target = Target(documents=("static-oneapi",)).to_json()
     run = finish_run(plan, AnswersZero(), tmp_path, target=target)
     words = {document: word for document, (word, _) in run.verdict_by_document.items()}
     assert words.pop("static-oneapi") != "not run"
@@ -220,12 +226,8 @@ def test_some_failures_are_told_in_full_the_rest_in_a_line() -> None:
     rows = tuple(row for row in plan_of(suite).rows if row.type == "f32" and row.operation == "StaticReshape")
     plan = Plan(suite, rows)
     more: Any = ((rejected,), 0, "rejected a legal call", "no")
-    results = tuple(Result(row.id, dict.fromkeys(row.documents, "fail"), *more) for row in rows)
-    claims = AnswersZero().claims
-    header = header_of(plan.suite, AnswersZero().identity, claims, Target(), "reference")
-    evidence = Evidence(header, results, {"seconds": 1.0, "digest": "0"})
-    conclusion = conclude(plan, {r.row: r for r in results}, claims, Target())
-    html = report_page.render(JudgedRun(plan, evidence, conclusion))
+    results = [Result(row.id, dict.fromkeys(row.documents, "fail"), *more) for row in rows]
+    html = report_page.render(judge(plan, results))
     failing = {row.case.id for row in rows}
     full = html.count("<details class=entry")
     assert full == html.count("<svg class=pic") <= 60

@@ -17,7 +17,8 @@ from conformance.run.row import make_result_without_call
 from conformance.verdict.rejudge import find_contradictions
 
 from ..builders import FOUR_CASES, Records, Right, Wrong, finish_run, plan_as_bundled, report_run, rewrite
-from .verified import FOR_TURNS, Infers, edit, find_mismatches
+from .page import AnswersZero
+from .verified import FOR_TURNS, edit, find_mismatches
 
 
 @pytest.mark.parametrize("adapter", [Right(), Wrong()], ids=["right", "wrong"])
@@ -26,7 +27,7 @@ def test_what_was_not_touched_matches(plan: Plan, tmp_path: Path, adapter: Right
     report_run(plan, adapter, tmp_path)
     found = verify_report(tmp_path / what, plan)
     assert not found.mismatches
-    assert found.conclusion is not None
+    assert found.run is not None
     assert found.files[0] in ("results.jsonl", "report.html")
     assert len(found.files) == (1 + len(REPORTS) if what == "." else 1)
 
@@ -122,8 +123,8 @@ def test_results_that_contradict_themselves_are_found(plan: Plan, tmp_path: Path
 
 def test_a_failure_with_a_waiver_may_be_waived(plan: Plan, tmp_path: Path) -> None:
     assert not waived_by(1, "turns", plan, tmp_path / "all", [FOR_TURNS])
-    some = [{**FOR_TURNS, "case": "zero-beside-*"}]
-    assert not waived_by(1, "zero-beside", plan, tmp_path / "some", some, Infers()), "in the documents where it fails"
+    some = [{**FOR_TURNS, "case": "zero-beside-*"}]  # in the documents where it fails
+    assert not waived_by(1, "zero-beside", plan, tmp_path / "some", some, AnswersZero())
 
 
 @pytest.mark.parametrize(

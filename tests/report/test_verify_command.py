@@ -14,7 +14,8 @@ from conformance.report import embedded
 from conformance.report.verify import OtherSuite, verify_report, why_not
 
 from ..builders import Cli, Right, finish_run, report_run
-from .verified import FOR_TURNS, Infers, edit, find_mismatches
+from .page import AnswersZero
+from .verified import FOR_TURNS, edit, find_mismatches
 
 
 def test_evidence_of_another_suite_is_refused(plan: Plan, folder: Path) -> None:
@@ -100,7 +101,7 @@ SHOWN: dict[str, tuple[type[Right], dict[str, Any], dict[str, Any], int, tuple[s
     "nothing": (Right, {}, {}, 0, (None, "static-oneapi", "static-graph-v0.9", "static-spec-v0.9")),
     "one type was asked for": (Right, {"target": Target(types=("f32",)).to_json()}, {}, 0, (None,)),
     "the suite lost cases": (Right, {}, {"whole": True, "lost": ("gone",)}, 4, ()),
-    "two documents forbid what it does": (Infers, {}, {}, 1, ("static-oneapi",)),
+    "two documents forbid what it does": (AnswersZero, {}, {}, 1, ("static-oneapi",)),
     "a waiver is stale": (Right, {"waivers": [FOR_TURNS]}, {}, 6, ()),
 }
 
@@ -113,7 +114,7 @@ def test_true_evidence_shows_conformity_to_what_it_shows(plan: Plan, tmp_path: P
     plan = replace(plan, suite=replace(plan.suite, **suite))
     found = verify_report(tmp_path, plan)
     assert not found.mismatches
-    assert found.conclusion is not None
-    assert found.conclusion.exit_code == code
+    assert found.run is not None
+    assert found.run.conclusion.exit_code == code
     asked = (None, "static-oneapi", "static-graph-v0.9", "static-spec-v0.9")
     assert tuple(document for document in asked if not why_not(found, plan, document)) == shown

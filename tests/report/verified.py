@@ -3,11 +3,9 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from conformance.model import NOT_CALLED, Array, Result
+from conformance.model import NOT_CALLED, Result
 from conformance.plan.rows import Plan
 from conformance.report.verify import verify_report
-
-from ..builders import Right
 
 
 def edit(path: Path, change: Callable[[str], str]) -> None:
@@ -17,7 +15,7 @@ def edit(path: Path, change: Callable[[str], str]) -> None:
     path.write_text(after, encoding="utf-8", newline="\n")
 
 
-def only_called(name: str) -> Callable[[list[Result]], list[Result]]:
+def call_only(name: str) -> Callable[[list[Result]], list[Result]]:
     """Make the results those of a run that was to call only the rows with a name in their ids."""
 
     def leave(result: Result) -> Result:
@@ -36,10 +34,3 @@ FOR_TURNS = {
     "number": 1, "place": "waivers.yaml:2", "case": "turns", "reason": "known", "link": "x", "owner": "x",
     "expires": "2099-01-01",
 }  # fmt: skip
-
-
-class Infers(Right):
-    """Answers a -1 beside a 0, which static-oneapi leaves open and the others forbid."""
-
-    def reshape(self, src: Array, shape: tuple[int, ...], special_zero: bool) -> Array:
-        return src.reshape(0, 1) if shape == (0, -1) else super().reshape(src, shape, special_zero)

@@ -15,7 +15,7 @@ from conformance.evidence.results import InvalidEvidence, name_unfinished, read
 from conformance.isolate.backend import run_in_isolation
 from conformance.model import NOT_CALLED
 from conformance.plan.rows import Row
-from conformance.verdict.conclude import conclude_evidence
+from conformance.report.judged_run import conclude_run
 from conformance.verdict.rejudge import read_and_judge_part
 
 from .. import builders
@@ -88,7 +88,7 @@ def test_a_report_shows_the_rows_of_an_interrupted_run(command: Command, name: s
     again = f"run the command of that run with --resume {command.out} instead of --out"
     assert re.search(why, command("report", command.out, "--suite", command.folder).expect(0, text=again).text)
     evidence = read_and_judge_part(path, command.plan)
-    texts = report.render_reports(command.plan, evidence, conclude_evidence(command.plan, evidence))
+    texts = report.render_reports(conclude_run(command.plan, evidence))
     for text in (texts["report.html"], texts["summary.md"]):
         assert "the run was interrupted after" in text
         assert "conforms to static-oneapi" not in text

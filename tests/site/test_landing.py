@@ -8,17 +8,15 @@ from typing import Any
 import pytest
 
 from conformance.evidence.results import read
-from conformance.load.cases import load_suite
 from conformance.model import Array, EarlierSuite, Identity, KnownFault
 from conformance.model.verdicts import SEVERITIES, Severity
-from conformance.plan.rows import Plan, plan_of
+from conformance.plan.rows import Plan
 from conformance.report import report_page
-from conformance.report.judged_run import JudgedRun
+from conformance.report.judged_run import JudgedRun, conclude_run
 from conformance.report.summary import describe_documents
 from conformance.site.compare_page import name_runs, render
 from conformance.site.landing import _name_worst, answer_question, collect_libraries, collect_numbers
 from conformance.verdict.cause import Cause
-from conformance.verdict.conclude import conclude_evidence
 from conformance.verdict.failure_kinds import FailureKind
 
 from ..builders import CASES, Command, OnlyStatic, RejectsAll, Right, Wrong, WrongBefore, finish_run, plan_as_bundled
@@ -339,9 +337,7 @@ def test_heads_stay_in_view(page: Any) -> None:
 def test_the_head_says_who_ran_it_when_and_on_what(command: Command) -> None:
     command.run("reference", "--tester", "A. Name, Example Ltd").expect(0)
     evidence = read(command.out / "results.jsonl")
-    plan = plan_of(load_suite(command.folder))
-    html = report_page.render(JudgedRun(plan, evidence, conclude_evidence(plan, evidence)))
-    text = " ".join(Page(html).text.split())
+    text = " ".join(Page(report_page.render(conclude_run(command.plan, evidence))).text.split())
     assert "Tested by A. Name, Example Ltd (not signed)".replace(" ", "") in text.replace(" ", "")
     assert evidence.header["started"][:10] in text
     assert evidence.header["environment"]["processor"] in text

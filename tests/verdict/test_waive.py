@@ -14,8 +14,8 @@ from conformance.evidence.results import read
 from conformance.load.cases import load_suite
 from conformance.model import Identity, Malformed, Outcome
 from conformance.plan.rows import plan_of
+from conformance.report.judged_run import conclude_run
 from conformance.report.verify import verify_report
-from conformance.verdict.conclude import conclude_evidence
 from conformance.verdict.drawn_rows import draw_called_rows
 from conformance.verdict.waive import load_all
 
@@ -102,7 +102,7 @@ def test_a_waiver_can_forbid_calls(command: Command, tmp_path: Path) -> None:
 def test_no_report_calls_a_waived_test_right(command: Command, tmp_path: Path) -> None:
     command.run(FLUSHES, "--waivers", waivers(tmp_path, {}))
     evidence, plan = read(command.out / "results.jsonl"), command.plan
-    page = report.render_reports(plan, evidence, conclude_evidence(plan, evidence))["report.html"]
+    page = report.render_reports(conclude_run(plan, evidence))["report.html"]
     right, tests = re.findall(r"<strong>([\d,]+) of ([\d,]+) tests of the claimed scope pass or are observed:", page)[0]
     assert int(tests.replace(",", "")) - int(right.replace(",", "")) == 8
 

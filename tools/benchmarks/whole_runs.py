@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from importlib import import_module, metadata
 from pathlib import Path
@@ -22,11 +23,10 @@ from conformance.evidence.results import Target, read
 from conformance.load.cases import load_suite
 from conformance.model import Adapter, Rejected
 from conformance.plan.rows import Plan, Row, plan_of
-from conformance.report.judged_run import JudgedRun
+from conformance.report.judged_run import JudgedRun, conclude_run
 from conformance.run.row import run_rows
 from conformance.runner.run_suite import RunRequest, run_suite
 from conformance.site.compare_page import render
-from conformance.verdict.conclude import conclude_evidence
 from tools.picture import find_chromium
 
 from .clock import REPEATS, Measured, cpu, cpu_of_command, once, peak_of_command
@@ -201,9 +201,8 @@ def _ran() -> Iterator[Path]:
 def reports() -> Measured:
     """Every report on a run, from evidence at hand, beside the parsing of that evidence."""
     with _ran() as folder:
-        evidence = read(folder / "results.jsonl")
-        conclusion = conclude_evidence(plan(), evidence)
-        ours = cpu(lambda: report.write(folder, plan(), evidence, conclusion), 3)
+        run = conclude_run(plan(), read(folder / "results.jsonl"))
+        ours = cpu(lambda: report.write(folder, replace(run)), 3)  # a new one: it keeps what it works out
         lines = (folder / "results.jsonl").read_text(encoding="utf-8").splitlines()
     return Measured(ours, cpu(lambda: [json.loads(line) for line in lines], 3), "json.loads of the evidence")
 
@@ -220,8 +219,7 @@ def filter_of_the_comparison() -> Measured:
 
     def run_and_load(backend: str, folder: Path) -> JudgedRun:
         once(command("run", backend, "--isolation", "none", "--out", folder))
-        evidence = read(folder / "results.jsonl")
-        return JudgedRun(plan(), evidence, conclude_evidence(plan(), evidence))
+        return conclude_run(plan(), read(folder / "results.jsonl"))
 
     sync_api = import_module("playwright.sync_api")  # not among what the suite wants
     with tempfile.TemporaryDirectory() as name, sync_api.sync_playwright() as playwright:

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from conformance.certificate.signature import ISSUER, TESTER, sign
+from conformance.certificate.signature import ISSUER, SIGNERS, TESTER, sign
 from conformance.certificate.statement import (
     AUDIT,
     EXTENSION,
@@ -19,9 +19,9 @@ from conformance.certificate.statement import (
 )
 from conformance.evidence.folder import find_published_results
 from conformance.plan.rows import Plan
+from conformance.report.judged_run import conclude_run
 from conformance.site.publish import list_published_folders
 from conformance.system.files import replace_text
-from conformance.verdict.conclude import conclude_evidence
 from conformance.verdict.rejudge import read_and_judge
 
 from .environments import CannotMake, words_by
@@ -29,7 +29,6 @@ from .read import Environment
 
 HOME = Path("build", "certificates")
 """The folder of the private keys, in the clone, which git ignores."""
-SIGNERS = "signers"
 _ROLES = {"tester": TESTER, "issuer": ISSUER}
 
 
@@ -68,11 +67,9 @@ def sign_again(clone: Path, reports: Path, plan: Plan) -> Iterator[tuple[str, st
             yield folder.name, "was run again by an issuer, who has to sign again; certify again"
             continue
         old = read_record(folder / STATEMENT, STATEMENT_FORM)
-        evidence = read_and_judge(results, plan)
-        conclusion = conclude_evidence(plan, evidence)
-        record = statement_of(
-            evidence, plan, choose_suite(plan.suite, evidence), evidence.sha256, conclusion, 365, old.own["challenge"]
-        )
+        run = conclude_run(plan, read_and_judge(results, plan))
+        suite, digest = choose_suite(plan.suite, run.evidence), run.evidence.sha256
+        record = statement_of(run, suite, digest, 365, old.own["challenge"])
         record["predicate"][EXTENSION]["validUntil"] = old.own["validUntil"]
         if record == old.record:
             yield folder.name, "unchanged"
