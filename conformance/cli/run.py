@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
+from .. import report
 from ..draw.nonce import plan_under_nonce
 from ..evidence.folder import RESULTS, clear, find_results_path, name_of_folder
 from ..evidence.results import Evidence, InvalidEvidence, name_unfinished, read
@@ -172,12 +173,12 @@ def run_with_progress(request: RunRequest, open_folder: OpenFolder | None, out: 
 
 def _advise(folder: Path, evidence: Evidence | None, plan: Plan) -> str:
     path = shlex.quote(relative(folder))
-    report = f"`conformance report{write_suite_option(plan.suite.folder)} {path}`"
+    command = f"`conformance report{write_suite_option(plan.suite.folder)} {path}`"
     if evidence is not None or (folder / RESULTS).exists():
-        return f"the results are whole; {report} writes their reports"
+        return f"the results are whole; {command} writes their reports"
     if not name_unfinished(folder / RESULTS).exists():
         return "nothing ran"
-    return f"to go on, give --resume {path} instead of --out; {report} shows what was run"
+    return f"to go on, give --resume {path} instead of --out; {command} shows what was run"
 
 
 def conclude(plan: Plan, evidence: Evidence, out: Path | None) -> JudgedRun:
@@ -214,8 +215,6 @@ def write_reports(out: Path, judged: JudgedRun, certified: bool = False) -> None
     The exit code stays that of the verdict. The evidence shows the verdict, with or without a page about it, and no
     other code would be true: the command and its files were read, all rows ran, and nobody changed them.
     """
-    from .. import report  # slow to import
-
     unwritten = report.write(out, judged, certified)
     for line in unwritten:
         say_error(line)
