@@ -144,7 +144,7 @@ def test_a_report_for_which_no_room_is_left_keeps_the_verdict(
 
 
 def test_reports_that_all_fail_are_each_told(reporting: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("conformance.report.judged_run.JudgedRun.__init__", fail)
+    monkeypatch.setattr("conformance.report.judged_run.JudgedRun.with_drawn", property(fail))
     reasons = [f"{name} is not written: the suite failed" for name in REPORTS]
     reporting.run("reference").expect(0, err=reasons, lines=len(REPORTS) + 1)
     assert (reporting.out / RESULTS).is_file()
