@@ -147,7 +147,7 @@ class Difference:
     not_compared: int
     """Drawn rows that failed in one run, and for which the other gives no result."""
 
-    def what_failed(self, change: Change) -> WhatFailed | None:
+    def find_what_failed(self, change: Change) -> WhatFailed | None:
         """Return what failed in the documents of a change; None if nothing did there."""
         words = {*change.was.split("/"), *change.now.split("/")}  # of a row that only one run has, all are together
         return self.failed.get(change.row) if words & _FAILED else None

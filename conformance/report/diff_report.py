@@ -94,14 +94,16 @@ def group_changes(difference: Difference, direction: Direction) -> list[ChangeGr
     some = (change for change in difference.changes if change.direction == direction)
     by = group_pairs(((c.causes, _explain(c), c.was, c.now), c) for c in some)
     order = [*count_failures(difference, direction), None]
-    return sorted(map(ChangeGroup, by.values()), key=lambda group: order.index(difference.what_failed(group.first)))
+    return sorted(
+        map(ChangeGroup, by.values()), key=lambda group: order.index(difference.find_what_failed(group.first))
+    )
 
 
 def count_failures(difference: Difference, direction: Direction) -> dict[WhatFailed, int]:
     """Count the changed tests in one direction by what failed in them: the worst severity first."""
     counts: Counter[WhatFailed] = Counter()
     for change in difference.changes:
-        if change.direction == direction and (failed := difference.what_failed(change)):
+        if change.direction == direction and (failed := difference.find_what_failed(change)):
             counts[failed] += len(change.documents)
     return dict(sorted(counts.items(), key=lambda each: (SEVERITIES.index(each[0].severity), -each[1])))
 
