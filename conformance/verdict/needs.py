@@ -79,7 +79,8 @@ class Needs:
             if is_answered:
                 self._answered.add(row.operation)
                 self._met.update((row.operation, need) for need in needs)
-                if Need(SAME_INDEX) in needs and _find_forbidden_by_other_indices(step) == {True}:
+                calls = list_calls_of_nodes(step, row.contracts[document]) if Need(SAME_INDEX) in needs else ()
+                if any(_find_forbidden_by_other_indices(call) == {True} for call, _ in calls):
                     self._copying_by_index.add(row.operation)
                 continue
             every = frozenset(self._find(row, result.step, document, step))
@@ -108,11 +109,11 @@ class Needs:
         needs = [Need(FLAG)] if any(step.special_zero) else []
         if list_earlier_steps(row, at) or row.case.times > 1:
             needs.append(Need(ALONE))
-        if True in _find_forbidden_by_other_indices(step):
+        nodes = [*list_calls_of_nodes(step, row.contracts[document])]
+        if any(True in _find_forbidden_by_other_indices(call) for call, _ in nodes):
             needs.append(Need(SAME_INDEX))
         offered, of_entries = [], []
         # any may be rejected; only the dst of the last is seen
-        nodes = [*list_calls_of_nodes(step, row.contracts[document])]
         for call, entries in nodes[-1:] if only_telling else nodes:
             offered += [(at, need) for at, need, is_about in self._of_calls if is_about(*call[:3])]
             of_entries += [Need(SAME_RANK)] * (len(call.src) != len(entries))
@@ -222,11 +223,11 @@ def list_calls_of_nodes(step: Step, contract: Contract) -> Iterator[tuple[Call, 
             src = fill_unknown(dst, volume_of(src))
 
 
-def _find_forbidden_by_other_indices(step: Step) -> set[bool]:
+def _find_forbidden_by_other_indices(call: Call) -> set[bool]:
     """Return whether a legal call has no dst if zeros copy dimensions counted from the right, or one after another."""
-    if not step.special_zero[0]:
+    src, shape, special_zero, _ = call
+    if not special_zero:
         return set()
-    src, shape = step.src, step.shapes[0]
     shift = len(src) - len(shape)
     order = [at for at, entry in enumerate(shape) if entry == 0]
     from_the_right, in_turn = {at: at + shift for at in order}, {at: turn for turn, at in enumerate(order)}

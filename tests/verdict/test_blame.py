@@ -408,6 +408,13 @@ def test_a_long_call_is_blamed_by_what_its_smallest_case_needs_too() -> None:
     assert rules(chain, failed(chain, REJECTED, REJECTS, smallest_case=smallest)) == {rule}
 
 
+def test_a_later_node_needs_the_same_index_too() -> None:
+    row = row_of("zero-in-the-middle-copies-from-the-tensor-between[StaticReshape-f32]")
+    row = row._replace(id="drawn-0-7[StaticReshape-f32]")
+    smallest = SMALLER.replace("[2, 3]", "[2, 1]").replace("[0, 3]", "[0]")
+    assert rules(row, failed(row, REJECTED, REJECTS, smallest_case=smallest)) == {"corresponding-is-the-same-index"}
+
+
 @pytest.mark.parametrize(
     ("name", "dims", "due"),
     [
