@@ -304,7 +304,7 @@ class Blamer:
     def _find_way_of_failing(self, row: Row, result: Result) -> _Way:
         meaning = row.steps[result.step].meanings[0].meaning
         rules: Iterable[str] = meaning.rules if meaning.kind == "illegal" else ()
-        if result.diagnosis == "wrong dims" and meaning.kind == "legal":
+        if result.diagnosis == "wrong dims" and meaning.dst is not None:
             rules = self._find_rules_of_dims(_find_failing(row, result, row.documents[0]), result.outcome.dims or ())
         return result.diagnosis, frozenset(rules)
 

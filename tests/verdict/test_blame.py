@@ -356,6 +356,17 @@ def test_an_illegal_call_that_is_taken_alone_needs_no_other_threads(name: str | 
     }
 
 
+def test_wrong_dims_of_an_unspecified_call_are_no_dims_of_an_earlier_step() -> None:
+    row, unlisted = map(
+        row_of,
+        ("the-shape-changes[DynamicReshape-1-f32-s32]", "shape-of-s64-with-zero-and-infer[DynamicReshape-1-f32-s64]"),
+    )
+    stale = failed(row, right_answer(row), "wrong dims")._replace(step=1)
+    assert rules(row, stale, (unlisted, failed(unlisted, Outcome("tensor", "f32", (3, 36)), "wrong dims"))) == {
+        "each-call-alone"
+    }
+
+
 @pytest.mark.parametrize(
     ("name", "dims", "due"),
     [
