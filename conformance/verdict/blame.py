@@ -209,7 +209,7 @@ class Blamer:
         step = failing.step
         names, dims = failing.meaning.rules, failing.outcome.dims or ()
         if all(self.rules[name].ensures for name in names):
-            names = self._find_rules_of_moved_zeros(failing) or names
+            names = self._find_rules_of_moved_zeros(failing) or tuple(self._find_rules_of_undeclared(failing)) or names
         broken = self._find_strongest(names, failing.document)
         answers_another_volume = volume_of(dims) != volume_of(step.src) and not failing.row.case.outputs
         if broken.authority == "our ruling" and answers_another_volume:  # the text forbids it, whatever the call means
@@ -398,6 +398,16 @@ class Blamer:
         moved = [k for k in copied if self._is_of_another_index(row, k, got, src)]
         right = all(k in moved or got[k] in src[k : k + 1] for k in copied)
         return tuple(rule for k in moved for rule in _find_rules_of_index(k)) if stated and right else ()
+
+    def _find_rules_of_undeclared(self, failing: _FailingStep) -> Iterator[str]:
+        """Yield the rules that an answer breaks if only what is declared of dst forbids a call, and it were not."""
+        if len(failing.step.shapes) > 1:
+            return  # what the nodes before it answer is a ruling
+        contract = failing.row.contracts[failing.document]
+        (call, _), *_ = list_calls_of_nodes(failing.step, contract)
+        meaning, got = contract.meaning(*call), failing.outcome.dims or ()
+        if meaning.kind == "legal" and meaning.dst != got:
+            yield from self._find_rules_of_dims(failing._replace(meaning=meaning), got)
 
     def _find_premises(self, names: Iterable[str], document: str) -> list[Premise]:
         """Return premises for those of the rules that bind in the document."""

@@ -434,6 +434,9 @@ def test_a_later_node_needs_the_same_index_too() -> None:
         # Counted from the right, as in broadcasting, a zero in front of src copies a 1. This excuses no -2.
         ("copied-zero-makes-infer-not-divide", (1, 2, 6), (RULING, "corresponding-is-the-same-index")),
         ("minus-two-beside-a-copied-zero-and-infer", (1, 2, 4), (RULING, "lower-bound")),
+        # Whether a declaration forbids a call is a ruling; that dst has the dims that shape gives it is not.
+        ("declared-rank-counts-a-leading-one", (12,), (RULING, "declared-output")),
+        ("declared-rank-counts-a-leading-one", (1, 12), (FORBIDDEN, "dst-has-shape-rank")),
     ],
 )
 def test_an_illegal_call_with_an_answer_is_blamed_by_both(name: str, dims: tuple[int, ...], due: Any) -> None:
