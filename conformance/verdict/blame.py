@@ -209,7 +209,7 @@ class Blamer:
         step = failing.step
         names, dims = failing.meaning.rules, failing.outcome.dims or ()
         if all(self.rules[name].ensures for name in names):
-            names = self._find_rules_of_moved_zeros(failing) or tuple(self._find_rules_of_undeclared(failing)) or names
+            names = self._find_rules_of_moved_zeros(failing) or tuple(self._find_rules_if_undeclared(failing)) or names
         broken = self._find_strongest(names, failing.document)
         answers_another_volume = volume_of(dims) != volume_of(step.src) and not failing.row.case.outputs
         if broken.authority == "our ruling" and answers_another_volume:  # the text forbids it, whatever the call means
@@ -399,7 +399,7 @@ class Blamer:
         right = all(k in moved or got[k] in src[k : k + 1] for k in copied)
         return tuple(rule for k in moved for rule in _find_rules_of_index(k)) if stated and right else ()
 
-    def _find_rules_of_undeclared(self, failing: _FailingStep) -> Iterator[str]:
+    def _find_rules_if_undeclared(self, failing: _FailingStep) -> Iterator[str]:
         """Yield the rules that an answer breaks if only what is declared of dst forbids a call, and it were not."""
         if len(failing.step.shapes) > 1:
             return  # what the nodes before it answer is a ruling

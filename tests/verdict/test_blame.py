@@ -356,7 +356,7 @@ def test_an_illegal_call_that_is_taken_alone_needs_no_other_threads(name: str | 
     }
 
 
-def test_wrong_dims_of_an_unspecified_call_are_no_dims_of_an_earlier_step() -> None:
+def test_an_unspecified_call_explains_no_stale_dims() -> None:
     row, unlisted = map(
         row_of,
         ("the-shape-changes[DynamicReshape-1-f32-s32]", "shape-of-s64-with-zero-and-infer[DynamicReshape-1-f32-s64]"),
