@@ -56,6 +56,8 @@ APPEARANCES: dict[Verdict, Appearance] = {
 }  # fmt: skip
 BAD = frozenset({FAIL, ERROR})
 """The row fails the run."""
+FAILED_OR_WAIVED = BAD | {WAIVED}
+"""Verdicts that always count: a row that fails is a test even if the backend does not claim its facets."""
 RIGHT = frozenset({PASS, OBSERVED})
 """The backend did what is expected. A verdict that is neither right nor bad shows nothing."""
 WORST: tuple[Verdict, ...] = (ERROR, FAIL, NOT_RUN, NOT_CLAIMED, WAIVED, PASS, OBSERVED)

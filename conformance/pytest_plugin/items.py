@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ..model import BAD, RIGHT, WAIVED, Result
+from ..model.verdicts import FAILED_OR_WAIVED
 from ..plan.rows import Row
 from ..system.terminal import plain
 
@@ -75,7 +76,7 @@ class CaseRow(pytest.Item):
             pytest.xfail(plain(self.conformance.waiver_reason(result)))  # does nothing under --runxfail
         if not verdicts.isdisjoint(BAD) and not self.row.has_listed_type:
             pytest.skip(plain(f"not counted, as no document lists {self.row.type}: {result.detail}"))
-        if not verdicts.isdisjoint({*BAD, WAIVED}):
+        if not verdicts.isdisjoint(FAILED_OR_WAIVED):
             raise RowFailed(self.conformance.failure(self.row, result))
         if verdicts.isdisjoint(RIGHT):
             pytest.skip(plain(self.conformance.skip_reason(self.row, result)))

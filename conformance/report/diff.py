@@ -10,7 +10,7 @@ from ..draw.nonce import is_of_nonce, plan_under_nonce
 from ..evidence.drawn import plan_of_run
 from ..evidence.results import Evidence
 from ..model import BAD, ERROR, FAIL, NOT_CLAIMED, NOT_RUN, OBSERVED, RIGHT, WAIVED, Claims, Result, StandingName
-from ..model.verdicts import SEVERITIES, Severity
+from ..model.verdicts import FAILED_OR_WAIVED, SEVERITIES, Severity
 from ..plan.rows import Plan, parse_drawn_id
 from ..runner.repeat import answer
 from ..system.groups import group_pairs
@@ -47,7 +47,6 @@ _NOT_FAILED = "did not fail"
 _WORDS: tuple[StandingName, ...] = ("conforms", "not claimed", "nothing shown", "incomplete", "does not conform")
 _GOOD = (*RIGHT, _NOT_FAILED)
 _IDLE = (NOT_RUN, NOT_CLAIMED)
-_FAILED = {*BAD, WAIVED}
 
 
 class HeaderChange(NamedTuple):
@@ -150,7 +149,7 @@ class Difference:
     def find_what_failed(self, change: Change) -> WhatFailed | None:
         """Return what failed in the documents of a change; None if nothing did there."""
         words = {*change.was.split("/"), *change.now.split("/")}  # of a row that only one run has, all are together
-        return self.failed.get(change.row) if words & _FAILED else None
+        return self.failed.get(change.row) if words & FAILED_OR_WAIVED else None
 
     @property
     def worse(self) -> bool:
@@ -365,7 +364,7 @@ def _compare(
 
 def _answer(result: Result, verdict: str) -> str:
     """Say what a run did; what is wrong with that, only for documents in which it fails."""
-    return answer(result if verdict in _FAILED else result._replace(diagnosis=None))
+    return answer(result if verdict in FAILED_OR_WAIVED else result._replace(diagnosis=None))
 
 
 def _rank_severity(result: Result, blamed: Blamed | None) -> int:

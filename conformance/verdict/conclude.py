@@ -12,7 +12,7 @@ from ..evidence.drawn import count_added, drew_all, name_missed_rows, plan_of_ru
 from ..evidence.results import Evidence, Target
 from ..load.folders import digest_of_folders, find_cases_folder, find_spec_folder
 from ..model import BAD, ERROR, FAIL, NOT_RUN, Claims, Result, Suite, Verdict, fails
-from ..model.verdicts import Label
+from ..model.verdicts import FAILED_OR_WAIVED, Label
 from ..plan.rows import Plan
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, OVERDUE, UNTRUSTED, VOIDS_VERDICTS
 from ..system.groups import group_pairs
@@ -22,7 +22,6 @@ from .cause import Cause, find_causes
 from .exit_code import choose_exit_code
 from .label import label_of
 from .standing import (
-    FAILED_OR_WAIVED,
     Blames,
     SimilarRows,
     Standing,

@@ -16,8 +16,9 @@ from ..evidence.results import (
     read_unfinished,
     refuse_incomplete,
 )
-from ..model import BAD, FAIL, NOT_CALLED, NOT_CLAIMED, NOT_RUN, WAIVED, Claims, Outcome, Result, Verdict, worst
+from ..model import FAIL, NOT_CALLED, NOT_CLAIMED, NOT_RUN, WAIVED, Claims, Outcome, Result, Verdict, worst
 from ..model.types import WIDTH
+from ..model.verdicts import FAILED_OR_WAIVED
 from ..plan.memory import count_max_answer_bytes, find_dims_error, size_of
 from ..plan.rows import Plan, Row, parse_drawn_id
 from ..plan.steps import RowStep
@@ -101,7 +102,7 @@ def _contradict_row(row: Row, result: Result, claims: Claims, isolation: str) ->
             yield f"{row.id}: {verdict} in {document}, where “{result.outcome.kind}” makes it {' or '.join(due)}"
     if len(result.outcomes) > 1 and result.step != find_deciding_step(by_step.values(), result.outcomes):
         yield f"{row.id}: is not decided by step {result.step + 1}"
-    failed = not {*BAD, WAIVED}.isdisjoint(result.verdicts.values())
+    failed = not FAILED_OR_WAIVED.isdisjoint(result.verdicts.values())
     if failed and result.diagnosis is None:
         yield f"{row.id}: fails without a diagnosis"
     elif result.diagnosis is not None and not failed:

@@ -8,14 +8,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..evidence.results import Target
-from ..model import BAD, BLAMES, ERROR, FAIL, NOT_CLAIMED, NOT_RUN, PASS, WAIVED, Blame, Claims, Result, Verdict
-from ..model.verdicts import SEVERITIES, Severity, StandingName, count_verdicts
+from ..model import BAD, BLAMES, ERROR, FAIL, NOT_CLAIMED, NOT_RUN, PASS, Blame, Claims, Result, Verdict
+from ..model.verdicts import FAILED_OR_WAIVED, SEVERITIES, Severity, StandingName, count_verdicts
 from ..plan.rows import Plan, Row
 from ..system.terminal import count_noun
 from .blame import Blamed
-
-FAILED_OR_WAIVED = BAD | {WAIVED}
-"""Verdicts that always count: a row that fails is a test even if the backend does not claim its facets."""
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from conformance.evidence.results import Evidence
+from conformance.model.verdicts import FAILED_OR_WAIVED
 from conformance.plan.rows import Plan
-from conformance.verdict.standing import FAILED_OR_WAIVED, is_asked_for
+from conformance.verdict.standing import is_asked_for
 
 COUNTED = ("pass", "fail", "observed", "error", "waived", "not run")
 """The verdicts that a test can have."""
