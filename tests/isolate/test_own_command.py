@@ -79,6 +79,26 @@ def test_too_low_a_limit_is_one_line(option: str, least: str) -> None:
     assert done.stderr.count("\n") == 1
 
 
+_LOWER = """import ctypes, os, resource, sys
+ctypes.CDLL(None).prctl(24, 24)  # drops CAP_SYS_RESOURCE, with which root may raise every limit
+resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
+os.execv(sys.executable, [sys.executable, "-m", "conformance", *sys.argv[1:]])
+"""
+
+
+@ON_LINUX
+@pytest.mark.parametrize("memory", [[], ["--memory", "2049"], ["--memory", "2048"]])
+def test_a_backend_that_would_get_less_memory_is_not_called(memory: list[str]) -> None:
+    words = [sys.executable, "-c", _LOWER, "run", "numpy", "-k", "scalar-to-minus-two[StaticReshape-f32]", *memory]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if memory[1:] == ["2048"]:
+        assert (done.returncode, done.stderr) == (1, "")
+    else:
+        due = f"{int(memory[1]) if memory else 16_384:,}"
+        what = f"`ulimit -v` allows 2,048 MiB, and a backend may use {due}: raise it, or add --memory 2048"
+        assert (done.returncode, done.stderr) == (3, f"conformance: {what}\n")
+
+
 def run_limited(folder: Path, act: str) -> tuple[int, str]:
     """Run a backend in a worker that sets limits of the suite; return the exit code and the last line of stderr."""
     words = list_run_words(folder, f"import errno, resource; {act}; return super().compile(graph)")

@@ -121,13 +121,24 @@ def start(
         raise CannotStart(f"{command[0]}: {why}") from None
     finally:
         os.close(lifeline)
+    is_worker = command[0] == sys.executable and "-c" in command[1:3]
+    handle = ProcessHandle(command[-1] if is_worker else shlex.join(command), popen, our_end, mark)
     if CAN_LIMIT_MEMORY:  # from here, not between fork and exec, where threads make it unsafe
-        with contextlib.suppress(ProcessLookupError, PermissionError, ValueError):
+        try:
             resource.prlimit(popen.pid, resource.RLIMIT_CORE, (0, 0))
             if limits.memory:
                 resource.prlimit(popen.pid, resource.RLIMIT_AS, (limits.memory, limits.memory))
-    is_worker = command[0] == sys.executable and "-c" in command[1:3]
-    return ProcessHandle(command[-1] if is_worker else shlex.join(command), popen, our_end, mark)
+        except (ProcessLookupError, ValueError):
+            pass
+        except PermissionError:
+            allowed = resource.getrlimit(resource.RLIMIT_AS)[1]
+            if 0 <= allowed < limits.memory:  # calls that need more would be held against the backend
+                kill_tree(handle)
+                most, due = allowed >> 20, limits.memory >> 20
+                raise CannotStart(
+                    f"`ulimit -v` allows {most:,} MiB, and a backend may use {due:,}: raise it, or add --memory {most}"
+                ) from None
+    return handle
 
 
 _MARK = "RESHAPE_CONFORMANCE_PROCESS"
