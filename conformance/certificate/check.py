@@ -330,4 +330,5 @@ def _check_pages(folder: Path, due: Mapping[str, str]) -> None:
         with refuse_unreadable(path):
             said = read_bytes(path, _MAX_BYTES).decode("utf-8", "replace") if path.exists() else text
         if said != text:
-            raise InvalidEvidence(f"{path}: does not say what {STATEMENT} says")
+            advice = "remove it, and `conformance publish` writes it again"  # another version of the suite made it
+            raise InvalidEvidence(f"{path}: does not say what {STATEMENT} says; {advice}")
