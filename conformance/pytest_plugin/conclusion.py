@@ -176,5 +176,5 @@ class SessionConclusion:
         reasons += ["--deselect"] if option.deselect else []
         reasons += ["the arguments name some cases"] if self.names_rows else []
         reasons += [f"--maxfail {option.maxfail}"] if option.maxfail else []
-        reasons += ["--lf"] if getattr(option, "lf", False) else []
+        reasons += [f"--{name}" for name in ("lf", "stepwise") if getattr(option, name, False)]
         return f" ({', '.join(reasons)})" if reasons else ""

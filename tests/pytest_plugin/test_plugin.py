@@ -49,6 +49,8 @@ def test_a_backend_without_claims(few: Path, backend: str) -> None:
 def test_last_failed_runs_the_failures(few: Path, backend: str) -> None:
     Done(few, *SUITE, *HERE, NAME, "-x", "-q", adapter=f"{backend}:Refuses").expect(1)
     Done(few, *SUITE, *HERE, NAME, "--lf", "-q", adapter=f"{backend}:Refuses").says("1 failed", "deselected")
+    done = Done(few, *SUITE, *HERE, NAME, "--stepwise", "-q", adapter=f"{backend}:Refuses")
+    done.expect(2, "not run (the arguments name some cases, --stepwise)")
 
 
 AGAIN = """
