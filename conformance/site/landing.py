@@ -1,4 +1,4 @@
-"""The data of the landing page: its answer in a sentence, and a line for each backend and version, the best first."""
+"""The data of the landing page, which compare_page.py renders: the answer, and the backends, the best first."""
 
 from __future__ import annotations
 
