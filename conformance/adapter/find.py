@@ -99,10 +99,7 @@ def command_of(backend: str) -> list[str]:
 def file_of(backend: str) -> Path | None:
     if backend.startswith("cmd:"):
         return next(map(Path, command_of(backend)), None)
-    name, _ = name_and_device(backend)
-    module = _find_class_path(name).rpartition(":")[0]
-    if not module and name in read_bundled_backends():
-        module = f"conformance.adapters.{read_bundled_backends()[name].module}"
+    module = _find_class_path(name_and_device(backend)[0]).rpartition(":")[0]
     if module == "planted":
         module = "conformance.adapters.planted"
     if module.endswith(".py"):
@@ -115,8 +112,12 @@ def file_of(backend: str) -> Path | None:
 
 
 def _find_class_path(name: str) -> str:
-    """Return `module:Class` for a name that an installed package registers; other names as they are."""
-    return name if ":" in name or name in read_bundled_backends() else find_registered_backends().get(name, name)
+    """Return `module:Class` for a bundled name or one that an installed package registers; others as they are."""
+    if ":" in name:
+        return name
+    if bundled := read_bundled_backends().get(name):
+        return f"conformance.adapters.{bundled.module}:{bundled.class_name}"
+    return find_registered_backends().get(name, name)
 
 
 def _load_class(backend: str) -> Any:
@@ -124,11 +125,8 @@ def _load_class(backend: str) -> Any:
     if module == "planted":
         return _load_planted_class(name)
     if not separator:
-        if backend not in read_bundled_backends():
-            raise CannotStart(_describe_unknown(backend))
-        bundled = read_bundled_backends()[backend]
-        module, name = f"conformance.adapters.{bundled.module}", bundled.class_name
-    if separator and not module.endswith(".py") and _find_beside(module):
+        raise CannotStart(_describe_unknown(backend))
+    if not module.endswith(".py") and _find_beside(module):
         what = f"the module {module!r} is not on Python's path, but there is a file"
         raise CannotStart(f"{backend}: {what}; write {_find_beside(module)}:{name}")
     if not module or (module.startswith(".") and not module.endswith(".py")):
