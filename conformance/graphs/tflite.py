@@ -126,33 +126,33 @@ class FlatTable:
     """A table; its fields are numbered as in the schema."""
 
     def __init__(self, content: bytes, at: int) -> None:
-        self._read_content, self.at = content, at
+        self._content, self.at = content, at
         self._fields = at - _number(content, at, "i")
         self._size = _number(content, self._fields, "H")
 
     def _place(self, field: int) -> int | None:
         slot = 4 + 2 * field
-        offset = _number(self._read_content, self._fields + slot, "H") if slot + 2 <= self._size else 0
+        offset = _number(self._content, self._fields + slot, "H") if slot + 2 <= self._size else 0
         return self.at + offset if offset else None
 
     def _follow(self, place: int) -> int:
         """Return the byte to which the offset at a byte leads."""
-        return place + _number(self._read_content, place, "I")
+        return place + _number(self._content, place, "I")
 
     def _read_bytes(self, at: int, size: int) -> bytes:
-        if not 0 <= at <= len(self._read_content) - size:
+        if not 0 <= at <= len(self._content) - size:
             raise UnreadableModel(f"byte {at:,}: {size:,} bytes from here are past the end of the file")
-        return self._read_content[at : at + size]
+        return self._content[at : at + size]
 
     def number(self, field: int, code: str) -> int:
         """Return a number; 0 if the field is not there."""
         place = self._place(field)
-        return 0 if place is None else _number(self._read_content, place, code)
+        return 0 if place is None else _number(self._content, place, code)
 
     def table(self, field: int) -> FlatTable | None:
         """Return a table inside; None if there is none."""
         place = self._place(field)
-        return None if place is None else FlatTable(self._read_content, self._follow(place))
+        return None if place is None else FlatTable(self._content, self._follow(place))
 
     def _read_vector(self, field: int, width: int) -> tuple[int, int]:
         """Return the first byte and the number of entries of a list."""
@@ -160,7 +160,7 @@ class FlatTable:
         if place is None:
             return 0, 0
         start = self._follow(place)
-        count = _number(self._read_content, start, "I")
+        count = _number(self._content, start, "I")
         if count * width > MAX_ENTRIES * 8 and width > 1:
             raise UnreadableModel(f"byte {start:,}: a list of {count:,} entries, at most {MAX_ENTRIES:,} are read")
         return start + 4, count
@@ -174,7 +174,7 @@ class FlatTable:
         start, count = self._read_vector(field, 4)
         self._read_bytes(start, 4 * count)
         places = range(start, start + 4 * count, 4)
-        return [FlatTable(self._read_content, self._follow(place)) for place in places]
+        return [FlatTable(self._content, self._follow(place)) for place in places]
 
     def content(self, field: int, most: int) -> bytes | None:
         """Return a list of bytes; None if it is longer than `most`."""
