@@ -66,10 +66,9 @@ def answer(request: Mapping[str, Any], programs: dict[int, Any]) -> tuple[dict[s
             count = starts() if FAULT in ("another-name", "dies-after-first-start") else 1
             if FAULT == "dies-after-first-start" and count > 1:
                 sys.exit("no licence left")
-            operations = ["StaticReshape"] if FAULT != "claims-nonsense" else ["Reshpae"]
             name = f"misbehaving-{count}" if FAULT == "another-name" else "misbehaving"
             more = parse(read(FAULT[10:])) if FAULT.startswith("describes:") else {}
-            return {"result": {"name": name, "version": "1", "operations": operations, **more}}, b""
+            return {"result": {"name": name, "version": "1", "operations": ["StaticReshape"], **more}}, b""
         case "compile":
             programs[request["program"]] = request["graph"]["nodes"]
             return {"result": {}}, b""

@@ -10,7 +10,6 @@ import pytest
 
 from adapters.reference import Reference
 from conformance.isolate.backend import Isolation, note_processes, open_backend, use_backend, use_jobs
-from conformance.isolate.process.launch import ProcessLimits
 from conformance.model import Graph, Program, Result, TimedOut
 from conformance.plan.rows import Plan, Row
 from conformance.run.ended_process import HangCounter, HangPolicy
@@ -127,24 +126,11 @@ def test_an_interrupt_ends_the_calls_that_were_begun(tmp_path: Path, plan: Plan)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("isolation", "most"), [("worker", 1), ("row", 2)])
-def test_rows_after_those_that_hang_alike(tmp_path: Path, plan: Plan, isolation: Isolation, most: int) -> None:
-    of_case = [row for row in plan.rows if row.case.id == "infer-at-the-end"]
-    asked = [row for row in of_case if row.operation == "Reshape-1" or row.type == "f32"]
-    backend, calls = hangs_where(tmp_path, "graph.nodes[0].operation == 'Reshape-1'")
-    with use_backend(backend, "worker", ProcessLimits(seconds=0.5)) as remote:
-        results = list(run_remote(remote, asked, isolation, HangPolicy(most)))
-    for operation in ("StaticReshape", "DynamicReshape-1"):
-        assert kinds_of(results, operation) == ["tensor"], "another operation is called"
-    assert kinds_of(results, "Reshape-1") == ["timeout"] * most + ["none"] * (12 - most)
-    assert calls.read_text().split().count("Reshape-1") >= most + 1, "the first row of a case is called twice"
-    assert verdicts(result for result in results if result.outcome.kind == "none") == {"not run"}
-
-
-@pytest.mark.slow
-def test_a_run_notes_the_rows_it_did_not_call(command: Command, tmp_path: Path) -> None:
+@pytest.mark.parametrize("isolation", ["worker", "row"])
+def test_a_run_notes_the_rows_it_did_not_call(command: Command, tmp_path: Path, isolation: Isolation) -> None:
+    """Those of another operation were called."""
     backend, _ = hangs_where(tmp_path, "graph.nodes[0].operation == 'Reshape-1'")
-    words = ("--isolation", "worker", "--timeout", "0.5", "-k", "flattens", "--max-hangs", "2")
+    words = ("--isolation", isolation, "--timeout", "0.5", "-k", "flattens", "--max-hangs", "2")
     note = "not called: 10 rows of flattens, because 2 rows of the same case and operation hung; that saved up"
     said = command.run(backend, *words).expect(1, text=f"note: {note} to 1 min, and --max-hangs 0 calls them")
     assert re.search(r"--max-hangs 0\s+calls them\n\nexit 1: .*; 10 were not run\n", said.out)

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from conformance.adapter import CannotStart, resolve_claims
+from conformance.adapter import CannotStart
 from conformance.isolate.protocol.remote import RemoteAdapter
 from conformance.isolate.protocol.session import SHARED_FROM
-from conformance.load.spec import load_spec
 
 from ..builders import some_slow
 from ..processes import running
@@ -174,11 +173,6 @@ def test_a_fault_at_the_start() -> None:
         remote("wrong-version")
     with pytest.raises(CannotStart, match=r"before the request hello|a reply with the id 0"):
         remote("speaks-first")
-
-
-def test_a_claim_of_an_unknown_operation() -> None:
-    with pytest.raises(CannotStart, match="claims an operation 'Reshpae'"):
-        resolve_claims(remote("claims-nonsense"), load_spec().operations)
 
 
 SAID = {

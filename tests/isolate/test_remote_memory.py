@@ -1,6 +1,5 @@
 """Memory across processes: the suite sees every change that a backend makes, and large tensors arrive whole."""
 
-import gc
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ from conformance.model import Result
 
 from .. import miniatures
 from ..builders import CASES, IN_PLACE, plan_of_cases, some_slow
-from .calls import call, call_with_buffer
+from .calls import call_with_buffer
 from .remote_backends import LIMITS, Fresh, Obedient, run_in_both, verdicts, write_backend
 
 
@@ -217,13 +216,3 @@ def test_a_working_directory_that_hides_modules(tmp_path: Path, monkeypatch: pyt
         (tmp_path / name).write_text("raise SystemExit('this is not what was meant')")
     monkeypatch.chdir(tmp_path)
     start_worker("reference", LIMITS).close()
-
-
-@pytest.mark.slow
-@pytest.mark.exhaustive
-def test_programs_without_a_user_close(fresh: Fresh) -> None:
-    remote = fresh("reference")
-    for _ in range(40):
-        call(remote, (2, 3))
-    gc.collect()
-    assert len(remote.session().closing) < 20
