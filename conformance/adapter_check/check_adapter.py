@@ -58,7 +58,8 @@ def check_adapter(
         problem = f"started again it says {after[0]}, {after[1]}, where it said {before[0]}, {before[1]}"
         yield Check.of("restart", "started again it describes itself the same", None if after == before else problem)
     if isinstance(adapter, RemoteAdapter):  # a library may end its process badly; `check_program` checks a program
-        yield Check("note" if adapter.bad_end else "ok", "stop", adapter.bad_end or "ends when it is told to")
+        bad_end = adapter.ends[-1].problem
+        yield Check("note" if bad_end else "ok", "stop", bad_end or "ends when it is told to")
 
 
 class _Checks:

@@ -10,7 +10,7 @@ from conformance.load.cases import load_suite
 from conformance.plan.rows import Plan, plan_of
 
 from . import faulty_program, remote_backends
-from .remote_backends import Fresh, Obedient
+from .remote_backends import Fresh, Obedient, close_well
 
 
 @pytest.fixture(scope="module")
@@ -23,8 +23,7 @@ def _close() -> Iterator[None]:
     """Close the processes that the test started. A right backend must not come to a bad end."""
     yield
     while remote_backends.OPEN:
-        remote_backends.OPEN[-1].close()
-        assert remote_backends.OPEN.pop().bad_end is None
+        close_well(remote_backends.OPEN.pop())
     while faulty_program.OPEN:
         faulty_program.OPEN.pop().close()
 
@@ -49,13 +48,11 @@ def obedient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Obedient]:
     obedient = Obedient(tmp_path_factory.mktemp("obedient"))
     yield obedient
     for remote in obedient.remotes.values():
-        remote.close()
-        assert remote.bad_end is None
+        close_well(remote)
 
 
 @pytest.fixture(scope="module")
 def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fresh]:
     fresh = Fresh(tmp_path_factory.mktemp("fresh"))
     yield fresh
-    fresh.remote.close()
-    assert fresh.remote.bad_end is None
+    close_well(fresh.remote)

@@ -18,9 +18,9 @@ LIMITS = ProcessLimits(seconds=10.0, start_seconds=20.0, stop_seconds=10.0)
 OPEN: list[RemoteAdapter] = []
 
 
-def remote(*words: str, limits: ProcessLimits = LIMITS, share: bool = True) -> RemoteAdapter:
+def remote(*words: str, limits: ProcessLimits = LIMITS) -> RemoteAdapter:
     """The program with a fault; it is closed at the end of the test."""
-    OPEN.append(RemoteAdapter([sys.executable, "-S", str(PROGRAM), *words], limits, share=share))
+    OPEN.append(RemoteAdapter([sys.executable, "-S", str(PROGRAM), *words], limits))
     return OPEN[-1]
 
 

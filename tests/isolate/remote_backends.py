@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from conformance.isolate.backend import Isolation, run_in_isolation, use_backend
 from conformance.isolate.process.launch import ProcessLimits
 from conformance.isolate.protocol.remote import RemoteAdapter, start_worker
@@ -21,9 +23,15 @@ LIMITS = ProcessLimits(seconds=10.0)
 OPEN: list[RemoteAdapter] = []
 
 
-def start(backend: str, limits: ProcessLimits = LIMITS, share: bool = True) -> RemoteAdapter:
-    OPEN.append(start_worker(backend, limits, share))
+def start(backend: str, limits: ProcessLimits = LIMITS) -> RemoteAdapter:
+    OPEN.append(start_worker(backend, limits))
     return OPEN[-1]
+
+
+def close_well(remote: RemoteAdapter) -> None:
+    """Close a process, and assert that none of its backend came to a bad end."""
+    remote.close()
+    assert [end.problem for end in remote.ends if end.problem] == []
 
 
 def write_backend(folder: Path, text: str, name: str) -> str:
@@ -91,7 +99,10 @@ class Obedient:
         body = f"    odd = src.dims == (13,)\n    {act}\n    return go(src, shapes, may_overwrite)\n"
         self.act.write_text(f"def answer():\n{body}")
         if share not in self.remotes:
-            self.remotes[share] = start_worker(self.backend, LIMITS, share)
+            with pytest.MonkeyPatch.context() as patch:
+                if not share:
+                    patch.delattr("os.memfd_create", raising=False)
+                self.remotes[share] = start_worker(self.backend, LIMITS)
         assert self.remotes[share].starts == 1
         return self.remotes[share]
 

@@ -21,7 +21,7 @@ from ..builders import rest_exhaustive
 from ..processes import parent_of, running, wait
 from .calls import call
 from .faulty_program import hurry
-from .remote_backends import run_remote, suite_to_kill
+from .remote_backends import close_well, run_remote, suite_to_kill
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only there copies are made")
 LIMITS = ProcessLimits(seconds=3, start_seconds=60, stop_seconds=5)
@@ -148,8 +148,7 @@ def test_a_restart_imports_again_and_close_ends_all(library: CountedLibrary) -> 
     copy = remote.session().process.pid
     assert running(prefork)
     assert os.getpgid(prefork) == prefork != copy
-    remote.close()
-    assert remote.bad_end is None
+    close_well(remote)
     assert not running(group=prefork)
     assert not running(group=copy)
 

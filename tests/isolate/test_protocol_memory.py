@@ -76,7 +76,7 @@ def test_a_wrong_answer_of_some_mebibytes() -> None:
 
 @only_linux
 def test_a_flood_while_a_call_is_sent() -> None:
-    backend = remote("floods", "run", "second", share=False)
+    backend = remote("floods", "run", "second")
     assert outcome(backend).kind == "tensor"
     large = task((1 << 24,), (1 << 24,))
     assert len(large.src.tensor.memory) > 1 << 26

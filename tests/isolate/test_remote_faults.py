@@ -90,7 +90,7 @@ def test_a_backend_that_damages_its_own_process(tmp_path: Path, acts: tuple[str,
             answer, buffer = call_with_buffer(remote, (2, 3), (6,))
             assert (answer.dims, bytes(answer.memory)) == ((6,), buffer.elements), act
     remote.close()
-    assert remote.bad_end is None
+    assert remote.ends[0].problem is None
 
 
 def test_a_backend_that_closes_descriptors_of_the_worker(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ class RemoteAdapter:
 
     def __init__(
         self, command: Sequence[str], limits: ProcessLimits = DEFAULT_LIMITS, env: Mapping[str, str] | None = None,
-        share: bool = True, fork_server: ForkServer | None = None, opened: OpenedFiles | None = None,
+        fork_server: ForkServer | None = None, opened: OpenedFiles | None = None,
     ) -> None:  # fmt: skip
         self.command, self.limits, self.env, self.fork_server = list(command), limits, env, fork_server
         self._opened = opened
@@ -48,15 +48,13 @@ class RemoteAdapter:
         """The reason why it is not started any more."""
         self.seconds_lost = 0.0
         """Seconds spent on calls that timed out."""
-        self.bad_end: str | None = None
-        """What went wrong when it was asked to end."""
         self.ends: list[ProcessEnd] = []
         """How its last process ended, and those that took rows beside it."""
         self._samples: Sequence[ProcessSample] = ()
         """Measurements of the process that made the most calls."""
         self._failures = 0
         self._next_is_fresh, self._is_fresh = True, False
-        self._shared = SharedMemory() if share else None
+        self._shared = SharedMemory()
         self._session: Session | None = None
         self._is_patient, self._begins_slowly = True, False
         """Whether the next process may take long until it answers a call; and whether one needed that.
@@ -182,13 +180,13 @@ class RemoteAdapter:
         """Ask the process to end, and kill it if it does not."""
         if self.ahead:  # it is still busy with calls that nobody asks for any more
             self.renew()
-        ended = None
+        ended = problem = None
         if self._session is not None:
-            self.bad_end = self._session.process.stop()
+            problem = self._session.process.stop()
             ended = self._session.process.exit
         self.renew()
         calls = self._samples[-1].calls if self._samples else 0
-        self.ends.append(ProcessEnd(ended, self.bad_end, calls, growth_of(self._samples)))
+        self.ends.append(ProcessEnd(ended, problem, calls, growth_of(self._samples)))
         if self.fork_server is not None:
             self.fork_server.close()
 
@@ -294,7 +292,7 @@ class ForkServer:
             *sources, answer = (replace(tensor, memory=bytearray(tensor.memory)) for tensor in (*tensors, dst))
             self.example = graph, tuple(sources), answer
 
-    def session(self, shared: SharedMemory | None, description: tuple[Identity, Claims], fresh: bool) -> Session | None:
+    def session(self, shared: SharedMemory, description: tuple[Identity, Claims], fresh: bool) -> Session | None:
         """Start a session in a new copy; None if there can be none that gives this description."""
         if self.example is None and not fresh:
             return None
@@ -315,9 +313,7 @@ class ForkServer:
         if True in self._preforks:
             self._preforks.pop(True).close()
 
-    def _start_copy(
-        self, prefork: ForkParent, shared: SharedMemory | None, description: tuple[Identity, Claims]
-    ) -> Session:
+    def _start_copy(self, prefork: ForkParent, shared: SharedMemory, description: tuple[Identity, Claims]) -> Session:
         session = Session(PipedProcess(prefork.copy(), self.limits), shared)
         if session.description != description:
             raise session.process.end_with_fault("a copy describes itself differently")
@@ -345,7 +341,7 @@ _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 
 
 def start_worker(
-    backend: str, limits: ProcessLimits = DEFAULT_LIMITS, share: bool = True, opened: OpenedFiles | None = None
+    backend: str, limits: ProcessLimits = DEFAULT_LIMITS, opened: OpenedFiles | None = None
 ) -> RemoteAdapter:
     """Start a process for a Python adapter, which notes the files that it opens if told where."""
     path = os.pathsep.join(build_worker_path())
@@ -355,7 +351,7 @@ def start_worker(
         [sys.executable, *options, "-c", import_code() + begin + _START.format(name)] for name in ("worker", "prefork")
     )
     fork_server = ForkServer([*prefork, backend], [*prefork, FRESH, backend], limits, env)
-    return RemoteAdapter([*worker, backend], limits, env, share, fork_server, opened)
+    return RemoteAdapter([*worker, backend], limits, env, fork_server, opened)
 
 
 def start_program(

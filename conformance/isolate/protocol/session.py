@@ -50,7 +50,7 @@ FAILURES = (ProtocolError, RemoteError, AnswerNotRead, Crashed, TimedOut, Reject
 class Session:
     """The calls of one process."""
 
-    def __init__(self, process: PipedProcess, shared: SharedMemory | None) -> None:
+    def __init__(self, process: PipedProcess, shared: SharedMemory) -> None:
         self.process = process
         self.is_patient = False
         """Whether a call may take as long as a start, as some compile or load then what they need.
@@ -94,14 +94,13 @@ class Session:
 
     # ── beginning ──
 
-    def _begin(self, shared: SharedMemory | None) -> tuple[Identity, Claims]:
-        path = shared.path if shared else None
-        hello = self._ask({"do": "hello", "protocol": messages.VERSION, "shared_memory": path}, "hello")
+    def _begin(self, shared: SharedMemory) -> tuple[Identity, Claims]:
+        hello = self._ask({"do": "hello", "protocol": messages.VERSION, "shared_memory": shared.path}, "hello")
         if hello.get("protocol") != messages.VERSION:
             raise self.process.end_with_fault(
                 f"hello: it speaks {quote(hello.get('protocol'))}, this suite {messages.VERSION!r}"
             )
-        if path is not None and hello.get("shared_memory") is True:
+        if shared.path is not None and hello.get("shared_memory") is True:
             self.shared = shared
         self._close_many = hello.get("close_many") is True
         self._has_forks = hello.get("takes_src") is True
