@@ -2,6 +2,7 @@
 
 import struct
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,63 +37,46 @@ NET = """<?xml version="1.0"?>
 """
 
 
-def ir(
-    folder: Path, *shape: int, batch: int = 1, zero: str = "true", offset: int = 8, size: int = 16, maker: int = 1
-) -> str:
+USUAL = {"batch": 1, "zero": "true", "offset": 8, "size": 16, "maker": 1}
+
+
+def ir(folder: Path, *shape: int, changed: tuple[str, str] = ("", ""), **more: Any) -> str:
+    """A file with such a constant behind 8 bytes; `changed` is a text of the file, and what is there instead."""
     path = folder / "model.xml"
-    text = NET.format(batch=batch, zero=zero, offset=offset, size=size, maker=maker)
-    path.write_text(text, encoding="utf-8")
+    path.write_text(NET.format(**{**USUAL, **more}), encoding="utf-8")
+    spoil(path, *changed)
     (folder / "model.bin").write_bytes(bytes(8) + struct.pack(f"<{len(shape)}q", *shape))
     return str(path)
 
 
-def test_a_baked_in_batch_is_illegal_for_another_batch(tmp_path: Path, cli: Cli) -> None:
-    said = cli("check-graph", ir(tmp_path, 1, 12), "--input", "x=1..4,3,4").expect(1).out
-    assert "line 12  flatten  f32[1..4, 3, 4] by [1, 12] special_zero" in said
-    assert "illegal for x[0] = 2..4: same-volume" in said
+PORT = 'id="0" precision="FP32"><dim>'
+ZERO = '<data special_zero="true"/>'
+SAID: list[tuple[tuple[int, ...], dict[str, Any], str, int, str]] = [
+    # (entries of shape, more arguments of `ir`, --input, the exit code, what is said)
+    ((1, 12), {}, "x=1..4,3,4", 1, "line 12 flatten f32[1..4, 3, 4] by [1, 12] special_zero illegal for x[0] = 2..4"),
+    ((0, -1), {"batch": -1}, "", 0, "legal for every length from 1"),
+    ((0, -1), {"batch": -1}, "x=1..4,3,4", 0, "legal for every length tried"),
+    ((0, 12), {"zero": "false"}, "", 1, "by [0, 12] illegal"),
+    ((0, 12), {"zero": "TRUE"}, "", 0, "by [0, 12] special_zero legal"),
+    ((0, 12), {"zero": "True"}, "", 0, "by [0, 12] special_zero legal"),
+    ((1, 12), {"zero": "maybe"}, "", 4, "not decided: special_zero is 'maybe', and true or false is wanted"),
+    ((1, 12), {"changed": (ZERO, "<data/>")}, "", 1, "by [1, 12] illegal: attributes-required"),
+    ((1, 12), {"changed": (ZERO, "")}, "", 1, "by [1, 12] illegal: attributes-required"),
+    ((1, 12), {"changed": ('i64" shape="2"', 'i64" shape="1,2"')}, "", 1, "illegal: shape-has-one-dimension"),
+    ((1,), {"changed": ('i64" shape="2"', 'i64" shape=""'), "size": 8}, "", 1, "illegal: shape-has-one-dimension"),
+    ((1, 12), {"changed": ('precision="I64"', 'precision="FP32"')}, "", 1, "special_zero illegal: shape-is-integer"),
+    ((0, 12), {"changed": (f"{PORT}1", f"{PORT}-1")}, "", 0, "legal"),  # dims that may be equal contradict nothing
+    ((0, 12), {"batch": -1, "changed": (f"{PORT}-1", f"{PORT}1")}, "", 0, "legal"),
+    *(((1, 12), place, "", 4, "not decided") for place in ({"offset": 9}, {"offset": 1 << 62}, {"size": 24})),
+]
 
 
-def test_a_copied_batch_is_legal_for_every_length(tmp_path: Path, cli: Cli) -> None:
-    path = ir(tmp_path, 0, -1, batch=-1)
-    assert "legal for every length from 1" in cli("check-graph", path).expect(0).out
-    assert kinds(cli, 0, path, "--input", "x=1..4,3,4") == ["legal"]
-
-
-def test_special_zero_is_read(tmp_path: Path, cli: Cli) -> None:
-    assert kinds(cli, 1, ir(tmp_path, 0, 12, zero="false")) == ["illegal"]
-    assert kinds(cli, 0, ir(tmp_path, 0, 12, zero="TRUE")) == kinds(cli, 0, ir(tmp_path, 0, 12, zero="True"))
-    why = "not decided: special_zero is 'maybe', and true or false is wanted\n"
-    assert why in cli("check-graph", ir(tmp_path, 1, 12, zero="maybe")).expect(4).out
-
-
-def test_a_reshape_without_special_zero_is_illegal(tmp_path: Path, cli: Cli) -> None:
-    path = Path(ir(tmp_path, 1, 12))
-    text = path.read_text("utf-8")
-    for data in ("<data/>", ""):
-        path.write_text(text.replace('<data special_zero="true"/>', data), encoding="utf-8")
-        assert "by [1, 12]  illegal: attributes-required\n" in cli("check-graph", str(path)).expect(1).out
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "rule"),
-    [
-        ('i64" shape="2"', 'i64" shape="1,2"', "shape-has-one-dimension"),
-        ('i64" shape="2" offset="8" size="16"', 'i64" shape="" offset="8" size="8"', "shape-has-one-dimension"),
-        ('precision="I64"', 'precision="FP32"', "shape-is-integer"),
-    ],
-)
-def test_a_shape_of_another_rank_or_type_is_illegal(tmp_path: Path, cli: Cli, old: str, new: str, rule: str) -> None:
-    path = Path(ir(tmp_path, 1, 12))
-    spoil(path, old, new)
-    assert f"special_zero  illegal: {rule}\n" in cli("check-graph", str(path)).expect(1).out
-
-
-@pytest.mark.parametrize("batch", [-1, 1])
-def test_dims_that_may_be_equal_contradict_nothing(tmp_path: Path, cli: Cli, batch: int) -> None:
-    path = Path(ir(tmp_path, 0, 12, batch=batch))
-    port = '<port id="0" precision="FP32"><dim>'
-    spoil(path, f"{port}{batch}", f"{port}{-batch}")
-    assert kinds(cli, 0, str(path)) == ["legal"]
+@pytest.mark.parametrize(("shape", "more", "given", "code", "said"), SAID)
+def test_a_reshape_is_read_with_its_constant(
+    tmp_path: Path, cli: Cli, shape: tuple[int, ...], more: dict[str, Any], given: str, code: int, said: str
+) -> None:
+    words = ["--input", given] if given else []
+    cli("check-graph", ir(tmp_path, *shape, **more), *words).expect(code, text=said)
 
 
 def test_a_port_without_dims_is_of_any_rank(tmp_path: Path, cli: Cli) -> None:
@@ -127,8 +111,8 @@ def test_a_bin_file_that_is_a_link_to_another_folder_is_not_read(tmp_path: Path,
 
 
 def test_dims_in_a_body_are_unknown_if_an_outer_length_changes(tmp_path: Path, cli: Cli) -> None:
-    inner = NET.partition("<layers>")[2].partition("</net>")[0].format(batch=1, zero="true", offset=8, size=16, maker=1)
-    outer = NET.format(batch=1, zero="true", offset=8, size=16, maker=1)
+    outer = NET.format(**USUAL)
+    inner = outer.partition("<layers>")[2].partition("</net>")[0]
     layer = (
         '<layer id="3" name="loop" type="Loop" version="opset5"><input><port id="0" precision="FP32"/></input>'
         f"<body><layers>{inner}</body></layer>"
@@ -199,8 +183,7 @@ BAD = {
 def test_a_bad_file_is_reported_with_its_line(tmp_path: Path, cli: Cli, what: str) -> None:
     text, why = BAD[what]
     path = tmp_path / "bad.xml"
-    values = {"batch": 1, "zero": "true", "offset": 8, "size": 16, "maker": 1}
-    path.write_text(text.format(**values) if "{batch}" in text else text, encoding="utf-8")
+    path.write_text(text.format(**USUAL), encoding="utf-8")
     cli("check-graph", str(path)).expect(2, out=("unreadable", why))
 
 

@@ -1,12 +1,11 @@
 """A case with `each` is written out into a step for every combination of values, and its mistakes have a place."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from conformance.load.cases import load_cases
-from conformance.model import Case, Malformed, Step
+from conformance.model import Case, Malformed
 from tests.builders import bundled_plan, spec
 
 HEAD = "about: calls\ncases:\n  - id: calls\n    rule: same-content\n"
@@ -24,17 +23,10 @@ def problems_of(tmp_path: Path, src: str, shape: str, expect: str, each: str, mo
     return [str(problem) for problem in wrong.value.problems]
 
 
-def calls_of(case: Case) -> list[tuple[Any, ...]]:
-    def dims(step: Step) -> tuple[int, ...] | None:
-        return step.expect["*"].dims
-
-    return [(step.src, step.shapes[0], dims(step)) for step in case.steps]
-
-
 def test_a_range_has_both_its_ends(tmp_path: Path) -> None:
     case = case_of(tmp_path, "T[2, count]", "[count, 2]", "T[count, 2]", "{count: [1 to 3, 7]}")
     assert [step.src for step in case.steps] == [(2, 1), (2, 2), (2, 3), (2, 7)]
-    assert calls_of(case)[3] == ((2, 7), (7, 2), (7, 2))
+    assert (case.steps[3].shapes[0], case.steps[3].expect["*"].dims) == ((7, 2), (7, 2))
     assert case.generated
 
 
@@ -48,19 +40,21 @@ def test_the_last_name_changes_fastest_and_lists_are_spliced(tmp_path: Path) -> 
     ]  # fmt: skip
 
 
-def test_an_entry_is_put_into_each_place_in_turn(tmp_path: Path) -> None:
-    each = "{after: [[2, 3, 4]], asked: {put: -1, in: after}}"
-    case = case_of(tmp_path, "T[24]", "[asked]", "T[after]", each)
-    assert [step.shapes[0] for step in case.steps] == [(-1, 3, 4), (2, -1, 4), (2, 3, -1)]
+LIKE = "{before: [[2, 3, 4]], after: [[2, 4, 3], [2, 3, 1, 4]], asked: {put: 0, in: after, like: before}}"
 
 
-def test_a_zero_is_put_only_where_like_has_the_same_length(tmp_path: Path) -> None:
-    each = "{before: [[2, 3, 4]], after: [[2, 4, 3], [2, 3, 1, 4]], asked: {put: 0, in: after, like: before}}"
-    case = case_of(tmp_path, "T[before]", "[asked]", "T[after]", each)
-    assert [step.shapes[0] for step in case.steps] == [(0, 4, 3), (0, 3, 1, 4), (2, 0, 1, 4)]
-    together = each.replace("like: before", "like: before, all: true")
-    case = case_of(tmp_path, "T[before]", "[asked]", "T[after]", together)
-    assert [step.shapes[0] for step in case.steps] == [(0, 4, 3), (0, 0, 1, 4)]
+@pytest.mark.parametrize(
+    ("src", "each", "shapes"),
+    [
+        ("T[24]", "{after: [[2, 3, 4]], asked: {put: -1, in: after}}", [(-1, 3, 4), (2, -1, 4), (2, 3, -1)]),
+        ("T[before]", LIKE, [(0, 4, 3), (0, 3, 1, 4), (2, 0, 1, 4)]),
+        ("T[before]", LIKE.replace("like: before", "like: before, all: true"), [(0, 4, 3), (0, 0, 1, 4)]),
+    ],
+    ids=["in turn", "where the other has the same length", "together"],
+)
+def test_an_entry_is_put_into_places(tmp_path: Path, src: str, each: str, shapes: list[tuple[int, ...]]) -> None:
+    case = case_of(tmp_path, src, "[asked]", "T[after]", each)
+    assert [step.shapes[0] for step in case.steps] == shapes
 
 
 def test_a_chain_takes_names_too(tmp_path: Path) -> None:

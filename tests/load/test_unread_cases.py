@@ -120,19 +120,21 @@ def test_a_bundled_file_can_be_split(path: Path) -> None:
     assert all(lines[entry.line - 1] == f"  - id: {entry.id}" for entry in entries)
 
 
-def test_a_file_with_a_case_of_another_form_is_not_split() -> None:
-    assert split_entries("cases:\n  - id: a\n    rule: b\n    src: T[2]\n  - {id: c, rule: b}\n") == []
-    assert split_entries("cases: []\n") == []
-    assert split_entries('cases:\n  - id: "a"\n    rule: b\n') == []
-    assert split_entries('cases:\n  - id: a\n    rule: "b"\n') == []
+CASE = "cases:\n  - id: a\n    rule: b\n    src: T[2]\n"
+UNSPLIT = {
+    "a case in braces": f"{CASE}  - {{id: c, rule: b}}\n",
+    "no case": "cases: []\n",
+    "an id in quotes": 'cases:\n  - id: "a"\n    rule: b\n',
+    "a rule in quotes": 'cases:\n  - id: a\n    rule: "b"\n',
+    "a key behind the cases": f"{CASE}about: More.\n",
+    "a key behind a comment": f"{CASE}# A comment.\nabout: More.\n",
+    "another document": f"{CASE}---\n",
+    "the end of a document": f"{CASE}...\n",
+    "a text in front that looks like a case": f"about: |\n{CASE[7:]}{CASE}",
+}
 
 
-@pytest.mark.parametrize("rest", ["about: More.\n", "# A comment.\nabout: More.\n", "---\n", "...\n"])
-def test_a_file_that_does_not_end_with_its_cases_is_not_split(rest: str) -> None:
-    case = "  - id: a\n    rule: b\n    src: T[2]\n"
-    assert len(split_entries(f"cases:\n{case}# A comment.\n")) == 1
-    assert split_entries(f"cases:\n{case}{rest}") == []
-
-
-def test_a_text_before_the_cases_that_looks_like_one_is_no_case() -> None:
-    assert split_entries("about: |\n  - id: a\n    rule: b\ncases:\n  - id: c\n    rule: d\n") == []
+@pytest.mark.parametrize("what", UNSPLIT)
+def test_a_file_of_another_form_is_not_split(what: str) -> None:
+    assert len(split_entries(f"{CASE}# A comment.\n")) == 1
+    assert split_entries(UNSPLIT[what]) == []
