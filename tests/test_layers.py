@@ -1,4 +1,4 @@
-"""The ladder of rooms: a module imports only rooms below its own, and there are no circles."""
+"""A module imports only rooms below its own, there are no circles, and none names an operation of the specification."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import conformance
+from conformance.load.spec import load_spec
 
 PACKAGE = Path(conformance.__file__).parent
 LADDER = (
@@ -107,3 +108,29 @@ def test_no_modules_import_one_another_in_a_circle() -> None:
         if name.partition(".")[0] in RANK
     }
     TopologicalSorter(graph).prepare()  # raises CycleError
+
+
+# ── operations come from spec/operations.yaml and from what a backend claims ──────────────────────
+OPERATIONS = tuple(load_spec().operations)
+WORD = "Reshape"
+"""Stands in the name of every operation; a module without it need not be parsed."""
+
+
+def find_operation_names(text: str) -> Iterator[str]:
+    """Return the texts of a module that spell an operation; docstrings may."""
+    nodes = [*ast.walk(ast.parse(text))]
+    docstrings = {node.value for node in nodes if isinstance(node, ast.Expr)}
+    texts = [node.value for node in nodes if isinstance(node, ast.Constant) and node not in docstrings]
+    return (text for text in texts if isinstance(text, str) and any(operation in text for operation in OPERATIONS))
+
+
+def test_no_module_of_the_suite_spells_an_operation() -> None:
+    assert all(WORD in operation for operation in OPERATIONS)
+    texts = {name: path.read_text(encoding="utf-8") for name, path in MODULES.items()}
+    found = {name: [*find_operation_names(text)] for name, text in texts.items() if WORD in text}
+    assert found
+    assert {name: names for name, names in found.items() if names} == {}
+
+
+def test_operations_are_found_in_texts_not_in_docstrings() -> None:
+    assert [*find_operation_names('"""Like StaticReshape."""\nname = f"the {1} Reshape-1"')] == [" Reshape-1"]
