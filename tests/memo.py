@@ -24,6 +24,7 @@ from conformance.load import cases as load_cases
 from conformance.load import schema as load_schema
 from conformance.load import spec as load_spec
 from conformance.load.folders import find_folders, find_spec_folder, layers
+from conformance.load.locks import read_lock
 from conformance.model import Malformed, Spec, Suite
 from conformance.plan import rows as plan_rows
 from conformance.plan.rows import Plan, Row
@@ -103,7 +104,7 @@ def _key_of_suite(spec: Spec, folder: Path | None) -> Any:
         found = find_folders(folder)
         files = _contents(found.cases, bundled)
         return files and (id(spec), layers(found.spec, find_spec_folder())[0] == find_spec_folder(), files,
-                          tuple(load_cases.read_lock(bundled)))  # fmt: skip
+                          tuple(read_lock(bundled)))  # fmt: skip
     except (OSError, Malformed):
         return None
 

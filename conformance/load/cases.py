@@ -6,14 +6,12 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..model import (
     Case,
     Cases,
-    EarlierSuite,
     ExpectedResult,
     Malformed,
     Operand,
@@ -28,7 +26,8 @@ from ..model.cases import CASE_KEYS, STEP_KEYS
 from ..model.types import WIDTH
 from ..system.text import describe_unknown, quote
 from .each import UnusableSteps, find_first_name, format_values, write_out
-from .folders import content_of, digest_of_folders, find_cases_folder, find_folders, find_spec_folder, layers
+from .folders import digest_of_folders, find_cases_folder, find_folders, find_spec_folder, layers
+from .locks import LOCK, find_earlier_suites, read_lock
 from .schema import explained_by_schema, is_printable, read_file, without_secrets
 from .spec import check_extends, load_spec, parse_tensor
 from .strict_yaml import YamlMap, parse, raise_problems, read_text
@@ -54,9 +53,6 @@ def with_cases(spec: Spec, folder: Path | None) -> Suite:
     )  # fmt: skip
 
 
-LOCK = "ids.lock"
-SUITES_LOCK = "suites.lock"
-"""For each number of rows their digest and the digests of the suites that have had them, the newest last."""
 _FILE_NAME = re.compile(r"[A-Za-z0-9_.-]+")
 """The names that a case file may have; its name is part of the names of its rows."""
 _MAX_ELEMENTS = 1 << 28
@@ -68,52 +64,6 @@ _Tensor = tuple[str, tuple[int, ...]]
 _ID = "[a-z][a-z0-9-]*"
 _BEGIN = re.compile(rf"^  - (?:id: ({_ID})\n(?:    title: .*\n)?    rule: ({_ID})\n)?", re.MULTILINE)
 _KEY_OF_FILE = re.compile(r"^[^\s#]", re.MULTILINE)
-
-
-def read_lock(folder: Path, name: str = LOCK) -> list[str]:
-    """Return the ids that the cases of a folder have ever had, or the words of another such file."""
-    path = folder / name
-    return content_of(path).decode("utf-8", "replace").split() if path.exists() else []
-
-
-class LockedRows(NamedTuple):
-    """The rows that some suites have had: of the first cases of the lock, and of the first combinations."""
-
-    digest: str
-    cases: int
-    combinations: int
-    suites: tuple[str, ...]
-    """Digests, the newest last."""
-
-    @property
-    def lines(self) -> list[str]:
-        return [f"rows {self.digest} of {self.cases} cases and {self.combinations} combinations", *self.suites]
-
-
-def read_locked_rows(folder: Path) -> list[LockedRows]:
-    """Read which suites have had which rows. Later ones have all rows of those before."""
-    found, words = [], read_lock(folder, SUITES_LOCK)
-    for begin in (at for at, word in enumerate(words) if word == "rows"):
-        digest, cases, combinations = words[begin + 1], int(words[begin + 3]), int(words[begin + 6])
-        suites = takewhile(lambda word: word != "rows", words[begin + 8 :])
-        found.append(LockedRows(digest, cases, combinations, tuple(suites)))
-    return found
-
-
-def find_earlier_suites(folder: Path, digest: str) -> dict[str, EarlierSuite]:
-    """Find the suites with no other rows than a suite, by digest; none if the list lacks the suite itself."""
-    locked, ids = read_locked_rows(folder), read_lock(folder)
-    if not locked or digest not in locked[-1].suites:
-        return {}
-    now = locked[-1]
-    return {
-        suite: EarlierSuite(
-            frozenset(ids[each.cases : now.cases]),
-            each.combinations if each.combinations < now.combinations else None,
-        )
-        for each in locked
-        for suite in each.suites
-    }
 
 
 def load_cases(folder: Path, spec: Spec) -> Cases:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from ..load.cases import LOCK, SUITES_LOCK, find_earlier_suites, read_lock
 from ..load.folders import digest_of_folders, find_cases_folder, find_folders, find_spec_folder, layers
+from ..load.locks import LOCK, SUITES_LOCK, find_earlier_suites, read_lock
 from ..meaning.contract import Contract, contracts
 from ..model import RIGHT, Adapter, Case, ExpectedResult, Meaning, Outcome, Place, Problem, Rule, Spec, Step, Suite
 from ..model.types import WIDTH

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ..draw.combinations import count_combinations
 from ..draw.rows import Drawn, RowDrawer, count_drawn_rows
-from ..load.cases import SUITES_LOCK, LockedRows, read_lock, read_locked_rows
+from ..load.locks import SUITES_LOCK, LockedRows, read_lock, read_locked_rows
 from ..model import Case, Claims, EarlierSuite, Step
 from ..plan.rows import SEED, Plan, parse_drawn_id
 from ..system.files import replace_text

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.load.cases import LOCK, load_cases, load_suite
+from conformance.load.cases import load_cases, load_suite
+from conformance.load.locks import LOCK
 from conformance.model import Malformed
 from conformance.selfcheck import check_cases
 from tests.builders import FOUR_CASES, Cli, copy_bundled_spec, some_slow, spare_meetings, spec, write_cases, write_suite

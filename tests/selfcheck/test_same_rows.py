@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.load.cases import LOCK, find_earlier_suites, read_locked_rows
 from conformance.load.folders import find_cases_folder
+from conformance.load.locks import LOCK, find_earlier_suites, read_locked_rows
 from conformance.model import EarlierSuite
 from conformance.selfcheck.check_cases import TO_LOCK, lock_problems
 from conformance.selfcheck.same_rows import digest_rows, lock_suite
