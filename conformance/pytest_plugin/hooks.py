@@ -98,20 +98,15 @@ class ConformanceSession:
     """The suite's part in a session: one backend, the rows to run, and their results."""
 
     def __init__(
-        self,
-        config: pytest.Config,
-        request: RunRequest,
-        named: frozenset[str] | None,
-        adapter: Adapter,
+        self, config: pytest.Config, request: RunRequest, named: frozenset[str] | None, adapter: Adapter,
         setup: BackendSetup,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.config, self.request, self.named, self.adapter, self.setup = config, request, named, adapter, setup
-        self.plan, self.target, self.claims, self.backend = request.plan, request.target, setup.claims, request.backend
         self.concludes = not hasattr(config, "workerinput")
         self.pin = self.describe_backend()
         self.folder = os.getcwd()
         self.calls = RowCalls(request, adapter, setup.claims)
-        self.rows = {row.id: row for row in self.plan.rows}
+        self.rows = {row.id: row for row in request.plan.rows}
         self.wanted = choose_rows(request)
         self.conclusion = SessionConclusion(config, request, adapter, setup, self.wanted, named is not None)
 
@@ -120,7 +115,7 @@ class ConformanceSession:
         identity = self.adapter.identity
         waived, request = self.setup.header["waivers"], self.request
         parts = (
-            (identity.detail, self.claims), digest_of_adapter(self.backend), self.plan.suite.digest,
+            (identity.detail, self.setup.claims), digest_of_adapter(request.backend), request.plan.suite.digest,
             (waived, request.isolation, request.limits),
         )  # fmt: skip
         short = [hashlib.sha256(repr(part).encode()).hexdigest()[:12] for part in parts]
@@ -198,19 +193,19 @@ class ConformanceSession:
 
     def verdicts(self, result: Result) -> set[Verdict]:
         """Return the verdicts of the documents that the session judges by."""
-        chosen = self.target.documents
+        chosen = self.request.target.documents
         return {verdict for document, verdict in result.verdicts.items() if not chosen or document in chosen}
 
     def failure(self, row: Row, result: Result) -> RowFailure:
         """Describe a failing row for a person, with the command that repeats it."""
         shown = RowResult(row, result, worst(result.verdicts.values()))
         commands = [] if result.needs_calls_before else [self.repeat_command(row)]
-        return RowFailure(format_failure(shown, self.plan.suite.spec.rules, commands), format_headline(shown))
+        return RowFailure(format_failure(shown, self.request.plan.suite.spec.rules, commands), format_headline(shown))
 
     def repeat_command(self, row: Row) -> str:
-        words = ["pytest", "--adapter", self.backend, *list_pytest_suite_options(self.setup.header)]
+        words = ["pytest", "--adapter", self.request.backend, *list_pytest_suite_options(self.setup.header)]
         words += list_limit_options(self.request)
-        for document in self.target.documents:
+        for document in self.request.target.documents:
             words += ["--document", document]
         if "large" in row.facets:
             words.append("--large")
@@ -219,13 +214,13 @@ class ConformanceSession:
     def skip_reason(self, row: Row, result: Result) -> str:
         """Say what of a row the backend does not claim, or why the row was not called."""
         if result.detail == AFTER_HANGS:
-            command = shlex.join(["conformance", "run", self.backend, "--max-hangs", "0", "-k", row.id])
+            command = shlex.join(["conformance", "run", self.request.backend, "--max-hangs", "0", "-k", row.id])
             return f"{result.detail}; to call it: {command}"
         if NOT_RUN in result.verdicts.values():
             return "; ".join(["not run", *note_processes(self.adapter)])
-        if row.operation not in self.claims.operations:
+        if row.operation not in self.setup.claims.operations:
             return f"not claimed: {row.operation}"
-        return f"not claimed: {', '.join(sorted(self.claims.find_unclaimed(row.facets)))}"
+        return f"not claimed: {', '.join(sorted(self.setup.claims.find_unclaimed(row.facets)))}"
 
     def waiver_reason(self, result: Result) -> str:
         waiver = next(each for each in self.setup.header["waivers"] if each["number"] == result.waiver)
