@@ -236,13 +236,12 @@ class KillerSearch:
     The reference treats all types alike, so one type of each case is enough.
     """
 
-    def __init__(self, rows: Sequence[Row], equivalents: Mapping[str, str] = EQUIVALENTS) -> None:
+    def __init__(self, rows: Sequence[Row]) -> None:
         self.rows = sorted((row for row in rows if row.first is None), key=takes_long)
-        self.equivalents = equivalents
 
     def find_killer(self, mutant: Mutant) -> MutantResult:
         """Find the first row that notices a mutant, or its proof; move that row to the front for the next one."""
-        proof = self.equivalents.get(mutant.name)
+        proof = EQUIVALENTS.get(mutant.name)
         try:
             backend = mutant.module().Reference()
         except Exception as error:

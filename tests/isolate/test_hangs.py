@@ -100,10 +100,8 @@ def test_at_the_end_no_further_row_is_called(plan: Plan) -> None:
 def hangs_where(tmp_path: Path, when: str) -> tuple[str, Path]:
     """A backend that hangs on some graphs, and the file in which it counts its calls."""
     calls = tmp_path / "calls"
-    act = f"os.system(f'echo {{graph.nodes[0].operation}} >> {calls}'); "
-    return write_acting(
-        tmp_path, f"{act}time.sleep(1.2 if {when} else 0)"
-    ), calls  # longer than any limit but the first
+    sleep = f"time.sleep(1.2 if {when} else 0)"  # longer than any limit but the first
+    return write_acting(tmp_path, f"os.system(f'echo {{graph.nodes[0].operation}} >> {calls}'); {sleep}"), calls
 
 
 def test_an_interrupt_ends_the_calls_that_were_begun(tmp_path: Path, plan: Plan) -> None:

@@ -14,6 +14,14 @@ from conformance.model import Malformed, Operand, Problem
 from tests.builders import TINY, copy_bundled_spec, one_rule, problems_of, write_tiny_spec
 
 MUST = TINY["rules"]
+ORIGIN = """    origin:
+      repository: https://example.org/specification
+      path: ops/page.rst
+      releases: [v1]
+      added: "2022-11-10"
+      last_changed: "2022-11-10"
+      in_force: {commit: "1856518", date: "2026-04-17"}
+"""
 
 
 def replace_in(file: str, old: str, new: str) -> dict[str, str]:
@@ -105,6 +113,10 @@ WRONG: dict[str, tuple[dict[str, str], str, str]] = {
     "a document that its operation does not list": (
         {"sources": TINY["sources"] + TINY["sources"].removeprefix("documents:\n").replace("only", "other")},
         "sources.yaml:12", "'other' defines StaticReshape, and the entry of that does not list it"),
+    "two documents in force": (
+        {"sources": TINY["sources"] + ORIGIN + (TINY["sources"] + ORIGIN)[11:].replace("id: only", "id: other"),
+         **replace_in("operations", "documents: [only]", "documents: [only, other]")},
+        "sources.yaml:19", "'other' is in force for StaticReshape, and so is 'only'; keep one `in_force`"),
     "no level": (
         {"rules": MUST.replace("    must: At most one entry of shape is -1.\n", "")}, "rules.yaml:2", "exactly one of"),
     "two levels": ({"rules": one_rule("may: Also.")}, "rules.yaml:6", "exactly one of"),
@@ -210,16 +222,6 @@ def test_the_working_directory_has_a_name_in_messages(tmp_path: Path, monkeypatc
     monkeypatch.chdir(write_tiny_spec(tmp_path, rules="rules: 1\n"))
     (problem,) = problems_of(Path())
     assert problem.place == ("spec/rules.yaml", 1)
-
-
-def test_a_byte_order_mark_changes_nothing_but_the_digest(tmp_path: Path) -> None:
-    folder = write_tiny_spec(tmp_path)
-    before = load_spec(folder)
-    path = folder / "rules.yaml"
-    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
-    after = load_spec(folder)
-    assert after.rules == before.rules
-    assert after.digest != before.digest
 
 
 def test_the_digest_knows_every_byte_and_name(tmp_path: Path) -> None:
@@ -351,14 +353,6 @@ def test_a_problem_with_a_case_has_path_and_line(tmp_path: Path, name: str) -> N
     assert problem.what.startswith(words)
 
 
-def test_an_id_in_two_files_is_reported(tmp_path: Path) -> None:
-    spec = load_spec(write_tiny_spec(tmp_path))
-    (tmp_path / "a.yaml").write_text(CASE, encoding="utf-8")
-    (tmp_path / "b.yaml").write_text(CASE, encoding="utf-8")
-    with pytest.raises(Malformed, match=rf"{tmp_path.name}/b\.yaml:3: the id 'stays' is taken by .*a\.yaml:3"):
-        load_cases(tmp_path, spec)
-
-
 def test_attributes_and_operands_are_read_as_they_are_written(tmp_path: Path) -> None:
     more = """    attributes: {shape: {type: "f32[]", values: [2]}, special_zero: {type: s64, values: 1}, axis: missing}
     inputs: {src: missing, extra: 2}
@@ -373,28 +367,6 @@ def test_attributes_and_operands_are_read_as_they_are_written(tmp_path: Path) ->
 
 
 # ── which document is in force ────────────────────────────────────────────────────────────────────
-ORIGIN = """    origin:
-      repository: https://example.org/specification
-      path: ops/page.rst
-      releases: [v1]
-      added: "2022-11-10"
-      last_changed: "2022-11-10"
-      in_force: {commit: "1856518", date: "2026-04-17"}
-"""
-
-
-def test_two_documents_in_force_for_one_operation(tmp_path: Path) -> None:
-    head, entry = TINY["sources"].split("\n", 1)
-    entry += ORIGIN
-    sources = "\n".join([head, entry + entry.replace("id: only", "id: other")])
-    operations = TINY["operations"].replace("documents: [only]", "documents: [only, other]")
-    (problem,) = problems_of(write_tiny_spec(tmp_path, sources=sources, operations=operations))
-    assert str(problem) == (
-        f"spec/sources.yaml:{2 + entry.count(chr(10))}: 'other' is in force for StaticReshape, and so is 'only'; "
-        "keep one `in_force`"
-    )
-
-
 def test_one_bundled_document_is_in_force() -> None:
     assert [document.id for document in load_spec().documents.values() if document.in_force] == ["static-oneapi"]
 
