@@ -136,8 +136,19 @@ def with_stated(spec: model.Spec, name: str, *stated: model.Pointer) -> model.Sp
     return dataclasses.replace(spec, rules={**spec.rules, name: changed})
 
 
-def test_a_covered_document_has_no_problem(tmp_path: Path) -> None:
-    assert verify(tmp_path, made_up()) == []
+COVERED = {
+    "as it is": (TEXT, "one.txt"),
+    "other white space between words": (TEXT.replace("Lengths are", "Lengths \t are"), "one.txt"),
+    "another name, found by its digest": (TEXT, "renamed.md"),
+}
+
+
+@pytest.mark.parametrize("what", COVERED)
+def test_a_covered_document_has_no_problem(tmp_path: Path, what: str) -> None:
+    """The digest counts more than the name, which another file may have."""
+    text, file = COVERED[what]
+    (tmp_path / "one.txt").write_text("something else", encoding="utf-8")
+    assert verify(tmp_path, made_up(text.encode()), text.encode(), file) == []
 
 
 def test_coverage_says_what_points_at_each_statement(tmp_path: Path) -> None:
@@ -176,11 +187,6 @@ def test_a_pointer_at_nothing_is_a_problem_of_its_rule(tmp_path: Path, line: int
     )
 
 
-def test_words_are_found_whatever_the_white_space_between_them(tmp_path: Path) -> None:
-    text = TEXT.replace("Lengths are", "Lengths \t are").encode()
-    assert verify(tmp_path, made_up(text), text) == []
-
-
 @pytest.mark.parametrize(
     ("changes", "what"),
     [
@@ -195,15 +201,6 @@ def test_a_wrong_pin_is_a_problem_of_its_document(tmp_path: Path, changes: dict[
     assert what in problem
 
 
-def test_a_renamed_document_is_found_by_its_digest(tmp_path: Path) -> None:
-    assert verify(tmp_path, made_up(), file="renamed.md") == []
-
-
-def test_the_digest_counts_more_than_the_name(tmp_path: Path) -> None:
-    (tmp_path / "one.txt").write_text("something else", encoding="utf-8")
-    assert verify(tmp_path, made_up(), file="two.txt") == []
-
-
 def test_a_missing_file_is_a_problem_and_so_is_a_missing_folder(tmp_path: Path) -> None:
     (tmp_path / "one.txt").mkdir()
     (problem,), coverage = documents.verify_documents(made_up(), tmp_path)
@@ -215,13 +212,11 @@ def test_a_missing_file_is_a_problem_and_so_is_a_missing_folder(tmp_path: Path) 
     assert len(documents.verify_documents(dataclasses.replace(made_up(), documents={}), tmp_path / "none")[0]) == 1
 
 
-def test_bytes_that_are_no_text_are_a_problem(tmp_path: Path) -> None:
-    problems = verify(tmp_path, made_up(), b"Heading \xff\n")
-    assert any("is no UTF-8 text: byte 8 is 0xff" in problem for problem in problems)
-
-
-def test_an_empty_document_is_a_problem_and_no_error(tmp_path: Path) -> None:
-    assert any("has 0 lines, not 4" in problem for problem in verify(tmp_path, made_up(), b""))
+@pytest.mark.parametrize(
+    ("text", "what"), [(b"Heading \xff\n", "is no UTF-8 text: byte 8 is 0xff"), (b"", "has 0 lines, not 4")]
+)
+def test_a_document_that_is_spoilt_is_a_problem_and_no_error(tmp_path: Path, text: bytes, what: str) -> None:
+    assert any(what in problem for problem in verify(tmp_path, made_up(), text))
 
 
 # ── verifying the real ones ───────────────────────────────────────────────────────────────────────
