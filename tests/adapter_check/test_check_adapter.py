@@ -26,6 +26,7 @@ MISBEHAVING = Path(__file__).parents[1] / "misbehaving.py"
 HEAD = """
 import numpy as np
 from conformance.adapter import FunctionAdapter
+from conformance.model import Unsupported
 class Mine(FunctionAdapter):
     name, version = "mine", "1"
     def reshape(self, src, shape, special_zero):
@@ -55,30 +56,35 @@ def adapter(folder: Path, changes: str) -> str:
     return f"{path}:Mine"
 
 
+def reshape(*lines: str) -> str:
+    """Another method of that name, with these lines."""
+    return "".join(["    def reshape(self, src, shape, special_zero):\n", *(f"        {line}\n" for line in lines)])
+
+
+def cannot(condition: str, facet: str) -> str:
+    """A method by which some graphs are unsupported."""
+    raises = f"if {condition}: raise Unsupported({facet!r})"
+    return f"    def compile(self, graph):\n        {raises}\n        return super().compile(graph)\n"
+
+
+COPIED = "copied = [n == 0 and special_zero and i < src.ndim for i, n in enumerate(shape)]"
+ANSWERED = "return np.reshape(src, [src.shape[i] if c else shape[i] for i, c in enumerate(copied)]).copy()"
 SOUND = {
     "as it is": "",
     "no runtime shapes, and no claim about strides of shape": (
         "    not_claimed = ('declared', 'form', 'rank:65', 'runtime-shape')\n"
         "    operations = ('StaticReshape', 'Reshape-1')\n"
-        "    def compile(self, graph):\n        from conformance.model import Unsupported\n"
-        "        if graph.nodes[0].shape.values is None: raise Unsupported('runtime-shape')\n"
-        "        return super().compile(graph)\n"
+        + cannot("graph.nodes[0].shape.values is None", "runtime-shape")
     ),
     "no great lengths, which an illegal call has": (
         "    not_claimed = ('declared', 'form', 'rank:65', 'length:2^31')\n"
-        "    def reshape(self, src, shape, special_zero):\n        from conformance.model import Unsupported\n"
-        "        if max(shape, default=0) >= 1 << 31: raise Unsupported('length:2^31')\n"
-        "        copied = [n == 0 and special_zero and i < src.ndim for i, n in enumerate(shape)]\n"
-        "        return np.reshape(src, [src.shape[i] if c else shape[i] for i, c in enumerate(copied)]).copy()\n"
+        + reshape("if max(shape, default=0) >= 1 << 31: raise Unsupported('length:2^31')", COPIED, ANSWERED)
     ),
     "no layouts, in which some ranks occur first": (
         "    not_claimed = ('declared', 'form', 'rank:65', 'layout')\n"
-        "    def reshape(self, src, shape, special_zero):\n        from conformance.model import Unsupported\n"
-        "        if not src.flags.c_contiguous: raise Unsupported('layout')\n"
-        "        copied = [n == 0 and special_zero and i < src.ndim for i, n in enumerate(shape)]\n"
-        "        return np.reshape(src, [src.shape[i] if c else shape[i] for i, c in enumerate(copied)]).copy()\n"
+        + reshape("if not src.flags.c_contiguous: raise Unsupported('layout')", COPIED, ANSWERED)
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("what", SOUND)
@@ -110,10 +116,9 @@ def test_a_suite_needs_one_legal_call(tmp_path: Path, cli: Cli, call: str, code:
 )
 def test_a_product_of_32_bits_is_noted(tmp_path: Path, cli: Cli, answer: str) -> None:
     """A library may answer such a call or fail in it; the adapter is sound either way."""
-    wraps = (
-        "    def reshape(self, src, shape, special_zero):\n"
-        "        known = -np.prod(shape) if -1 in shape else np.prod(shape)\n"
-        f"        return {answer} if known != src.size and known % 2**32 == src.size else src.reshape(shape)\n"
+    wraps = reshape(
+        "known = -np.prod(shape) if -1 in shape else np.prod(shape)",
+        f"return {answer} if known != src.size and known % 2**32 == src.size else src.reshape(shape)",
     )
     code, found = checks(cli, adapter(tmp_path, wraps), "--isolation", "worker")
     assert code == 0, to_mend(found)
@@ -129,62 +134,41 @@ BROKEN = {
     "no type claimed": ("    not_claimed = ('type',)\n", "claims: no type is claimed that a document lists"),
     "rejections not named": ("    rejections = (OSError,)\n", "[2, 3] → [7] is illegal, and came back as error"),
     "divides by a 0 in shape": (
-        "    def reshape(self, src, shape, special_zero):\n"
-        "        6 % int(-np.prod(shape)) if -1 in shape else 0\n        return src.reshape(shape)\n",
+        reshape("6 % int(-np.prod(shape)) if -1 in shape else 0", "return src.reshape(shape)"),
         "rejection: [2, 3] → [0, -1] is illegal, and came back as error: ZeroDivisionError"),
     "everything answered": (
-        "    def reshape(self, src, shape, special_zero):\n        return np.resize(src, [abs(n) for n in shape])\n",
-        "rejection: none of 6 illegal calls was rejected"),
-    "no array": ("    def reshape(self, *call):\n        return [1, 2]\n", "answer: a legal call came back as error"),
-    "converts": (
-        "    def reshape(self, src, shape, special_zero):\n        return src.reshape(shape).astype('f8')\n",
-        "answer: the answer's type is f64, src's is f32"),
+        reshape("return np.resize(src, [abs(n) for n in shape])"), "rejection: none of 6 illegal calls was rejected"),
+    "no array": (reshape("return [1, 2]"), "answer: a legal call came back as error"),
+    "converts": (reshape("return src.reshape(shape).astype('f8')"), "answer: the answer's type is f64, src's is f32"),
     "says that it copies zeros": (
-        "    answers_special_zero = True\n"
-        "    def reshape(self, src, shape, special_zero):\n        return src.reshape(shape).copy()\n",
+        "    answers_special_zero = True\n" + reshape("return src.reshape(shape).copy()"),
         "special_zero: [2, 3] by (0, 3) with special_zero: a legal call came back as rejected"),
     "reads src as it lies": (
-        "    def reshape(self, src, shape, special_zero):\n"
-        "        return (src if src.flags.c_contiguous else src.T).reshape(shape).copy()\n",
-        "round trip: f16, transposed: the bytes are not src's: strides ignored",
-    ),
+        reshape("return (src if src.flags.c_contiguous else src.T).reshape(shape).copy()"),
+        "round trip: f16, transposed: the bytes are not src's: strides ignored"),
     "bytes swapped": (
-        "    def reshape(self, src, shape, special_zero):\n"
-        "        return src.copy().view(f'u{src.itemsize}').byteswap().view(src.dtype).reshape(shape)\n",
-        "the bytes of every element are in the wrong order",
-    ),
-    "wrong dims": (
-        "    def reshape(self, src, shape, special_zero):\n        return src.reshape(shape).ravel()\n",
-        "answer: the answer's dims are [6], due are [3, 2]"),
+        reshape("return src.copy().view(f'u{src.itemsize}').byteswap().view(src.dtype).reshape(shape)"),
+        "the bytes of every element are in the wrong order"),
+    "wrong dims": (reshape("return src.reshape(shape).ravel()"), "answer: the answer's dims are [6], due are [3, 2]"),
     "changes src": (
-        "    right = reshape\n"
-        "    def reshape(self, src, shape, special_zero):\n"
-        "        out = self.right(src, shape, special_zero); src[...] = 0; return out\n",
-        "src changed: hand the library a copy",
-    ),
+        "    right = reshape\n" + reshape("out = self.right(src, shape, special_zero); src[...] = 0; return out"),
+        "src changed: hand the library a copy"),
     "remembers": (
-        "    seen = None\n    def reshape(self, src, shape, special_zero):\n"
-        "        out = src.reshape(shape).copy()\n        Mine.seen, was = out, Mine.seen\n"
-        "        return out if was is None or was.shape != out.shape else was\n",
-        "state: ",
-    ),
+        "    seen = None\n"
+        + reshape("out = src.reshape(shape).copy()", "Mine.seen, was = out, Mine.seen",
+                  "return out if was is None or was.shape != out.shape else was"),
+        "state: "),
     "answers in one memory": (
-        "    kept = None\n    def reshape(self, src, shape, special_zero):\n"
-        "        if Mine.kept is None or Mine.kept.nbytes != src.nbytes: Mine.kept = np.empty(src.nbytes, np.uint8)\n"
-        "        Mine.kept[...] = src.reshape(-1).view(np.uint8)\n"
-        "        return Mine.kept.view(src.dtype).reshape(shape)\n",
-        "state: an answer changed when a later call was made; return a copy of it",
-    ),
+        "    kept = None\n"
+        + reshape("if Mine.kept is None or Mine.kept.nbytes != src.nbytes: Mine.kept = np.empty(src.nbytes, np.uint8)",
+                  "Mine.kept[...] = src.reshape(-1).view(np.uint8)",
+                  "return Mine.kept.view(src.dtype).reshape(shape)"),
+        "state: an answer changed when a later call was made; return a copy of it"),
     "quiets NaNs": (
-        "    def reshape(self, src, shape, special_zero):\n"
-        "        out = src.reshape(shape).copy(); out[np.isnan(out)] = np.nan; return out\n",
-        "round trip: f32, dense: the bytes are not src's",
-    ),
+        reshape("out = src.reshape(shape).copy(); out[np.isnan(out)] = np.nan; return out"),
+        "round trip: f32, dense: the bytes are not src's"),
     "claims what it does not support": (
-        "    def compile(self, graph):\n        from conformance.model import Unsupported\n"
-        "        if len(graph.nodes) > 1: raise Unsupported('chain')\n        return super().compile(graph)\n",
-        "claims: chain is claimed, and unsupported",
-    ),
+        cannot("len(graph.nodes) > 1", "chain"), "claims: chain is claimed, and unsupported"),
     "claims a rank that no array has": ("    not_claimed = ('declared', 'form')\n", "claims: rank:65 is claimed"),
     "another version each time": (
         "    import time\n    def __init__(self): self.version = str(self.time.time_ns())\n",
@@ -226,8 +210,7 @@ def test_a_fault_is_not_told_again_as_another(what: str, tmp_path: Path, cli: Cl
 
 @pytest.mark.slow
 def test_a_lost_special_zero_is_noted(tmp_path: Path, cli: Cli) -> None:
-    loses = "    def reshape(self, src, shape, special_zero):\n        return src.reshape(shape).copy()\n"
-    said = cli("check-adapter", adapter(tmp_path, loses)).expect(0).out
+    said = cli("check-adapter", adapter(tmp_path, reshape("return src.reshape(shape).copy()"))).expect(0).out
     assert "note special_zero: [2, 3] by (0, 3) with special_zero: a legal call came back as rejected" in said
 
 
@@ -238,12 +221,8 @@ def test_one_memory_for_answers_of_two_programs(tmp_path: Path, cli: Cli) -> Non
 
 
 def test_the_lowest_unsupported_rank_is_named(tmp_path: Path, cli: Cli) -> None:
-    change = (
-        "    not_claimed = ('declared', 'form')\n"
-        "    def reshape(self, src, shape, special_zero):\n        from conformance.model import Unsupported\n"
-        "        if src.ndim > 6: raise Unsupported('rank:7')\n        return src.reshape(shape).copy()\n"
-    )
-    _, found = checks(cli, adapter(tmp_path, change))
+    lacks = reshape("if src.ndim > 6: raise Unsupported('rank:7')", "return src.reshape(shape).copy()")
+    _, found = checks(cli, adapter(tmp_path, f"    not_claimed = ('declared', 'form')\n{lacks}"))
     assert re.findall(r"rank:\d+ is claimed", to_mend(found)) == ["rank:7 is claimed"]
 
 
@@ -259,8 +238,7 @@ def test_the_facet_that_the_adapter_names_is_advised(what: str, tmp_path: Path, 
     condition, facet = UNSUPPORTED[what]
     change = (
         "    not_claimed = ('form', 'rank:65')\n"
-        "    def compile(self, graph):\n        from conformance.model import Unsupported\n"
-        "        from conformance.adapter.function import FunctionProgram\n"
+        "    def compile(self, graph):\n        from conformance.adapter.function import FunctionProgram\n"
         f"        if {condition}: raise Unsupported({facet!r})\n"
         "        return FunctionProgram(self, graph.nodes)\n"
     )
