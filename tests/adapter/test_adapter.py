@@ -112,6 +112,44 @@ def test_a_backend_that_is_not_there_ends_with_3_and_one_line(command: Command, 
     assert not (command.out / "results.jsonl").exists()
 
 
+RIGHT_BUT = {
+    # name: (a line of a class that is right otherwise, words of the message)
+    "construction raises": ("def __init__(self): raise OSError('no device')", "OSError: no device"),
+    "construction wants more": ("def __init__(self, device): pass", "TypeError"),
+    "no name": ("name = ''", "a FunctionAdapter `name` and `version`: both text, and a name not"),
+    "a name that is a number": ("name = 3", "give Identity(name, version)"),
+    "no version": ("version = None", "give Identity(name, version)"),
+    "an identity that is text": ("identity = 'x'", "give Identity(name, version)"),
+    "a detail that is no pair": ("identity = Identity('x', '1', ('cpu',))", "give pairs of text"),
+    "a detail that is a number": ("identity = Identity('x', '1', (('cpu', 3),))", "give pairs of text"),
+    "claims that are a list": ("claims = ['x']", "give Claims(operations, not_claimed, "),
+    "claims with text": ("claims = Claims('StaticReshape')", "two tuples and a bool"),
+    "an operation that is none": ("operations = ('Reshape',)", "claims an operation 'Reshape'"),
+    "an operation that is a number": ("operations = (3,)", "has 3, where the name of"),
+    "a facet that is none": ("not_claimed = ('zeros',)", "'zeros', which is no facet; there are"),
+    "a facet that is a number": ("not_claimed = (3,)", "has 3, where the name of"),
+    "a layout that is none": ("not_claimed = ('layout:revered',)", "no facet; did you mean 'layout:reversed'?"),
+    "a layout that every backend takes": ("not_claimed = ('layout:dense',)", "'layout:dense', which is no facet"),
+    "a layout that shares the facet of another": (
+        "not_claimed = ('layout:swapped',)", "did you mean 'layout:transposed'?"),
+    "a number of another family than rank": (
+        "not_claimed = ('layout:65',)", "'layout:65', which is no facet; did you mean 'layout"),
+    "a rank that no case has": ("not_claimed = ('rank:66',)", "did you mean 'rank:65'?"),
+    "a length that is no limit": ("not_claimed = ('length:2^32',)", "did you mean 'length:2^31'?"),
+    "an identity that is a plain tuple": ("identity = ('it', '1', ())", "give Identity(name, version)"),
+    "a member of what has none": (
+        "not_claimed = ('chain:long',)", "'chain:long', which is no facet; did you mean 'chain'?"),
+    "a bug for a refusal": ("rejections = (TypeError,)", "`rejections` names TypeError"),
+    "more than everything": ("rejections = (BaseException,)", "`rejections` names BaseException"),
+    "not_claimed without a comma": (
+        "not_claimed = ('declared')", "`not_claimed` is 'declared'; write ('declared',), with the comma"),
+    "no tuple of facets": (
+        "not_claimed = None", "`not_claimed` is None; write a tuple of names, or leave the line out"),
+    "a refusal without a comma": ("rejections = ValueError", "write (ValueError,), with the comma"),
+    "the text of a refusal": ("rejections = ('ValueError',)", "holds 'ValueError', which is no exception class"),
+    "an exception for a class": ("rejections = (ValueError(),)", "holds ValueError(), which is no exception class"),
+    "everything for a refusal": ("rejections = (Exception,)", "`rejections` names Exception"),
+}  # fmt: skip
 WRITTEN = {
     "does not parse": ("def It(:", "SyntaxError"),
     "import fails": ("import no_such_library", "No module named 'no_such_library'; install what it needs"),
@@ -124,56 +162,13 @@ WRITTEN = {
         "class Odd(BaseException): pass\nraise Odd('odd')", "cannot be started: Odd: odd"),
     "import raises what cannot be written": (
         "class Mute(Exception):\n def __str__(self): raise KeyError\nraise Mute", "Mute: (Mute, which cannot"),
-    "construction raises": ("class It(Right):\n def __init__(self): raise OSError('no device')", "OSError: no device"),
-    "construction wants more": ("class It(Right):\n def __init__(self, device): pass", "TypeError"),
     "nothing in it": ("class It: pass", "has no `identity`"),
     "no claims": ("class It:\n identity = Identity('x', '1')", "has no `claims`"),
     "no compile": ("class It:\n identity, claims = Identity('x', '1'), Claims(())", "has no `compile`"),
     "compile is data": ("class It:\n identity, claims, compile = Identity('x', '1'), Claims(()), 3", "not a method"),
     "no reshape": ("class It(FunctionAdapter):\n name, version = 'x', '1'", "does not define reshape"),
-    "no name": ("class It(Right):\n name = ''", "a FunctionAdapter `name` and `version`: both text, and a name not"),
-    "a name that is a number": ("class It(Right):\n name = 3", "give Identity(name, version)"),
-    "no version": ("class It(Right):\n version = None", "give Identity(name, version)"),
-    "an identity that is text": ("class It(Right):\n identity = 'x'", "give Identity(name, version)"),
     "an identity that raises": ("class It(Right):\n @property\n def identity(self): raise KeyError('x')", "KeyError"),
-    "a detail that is no pair": ("class It(Right):\n identity = Identity('x', '1', ('cpu',))", "give pairs of text"),
-    "a detail that is a number": (
-        "class It(Right):\n identity = Identity('x', '1', (('cpu', 3),))", "give pairs of text"),
-    "claims that are a list": ("class It(Right):\n claims = ['x']", "give Claims(operations, not_claimed, "),
-    "claims with text": ("class It(Right):\n claims = Claims('StaticReshape')", "two tuples and a bool"),
-    "an operation that is none": ("class It(Right):\n operations = ('Reshape',)", "claims an operation 'Reshape'"),
-    "an operation that is a number": ("class It(Right):\n operations = (3,)", "has 3, where the name of"),
-    "a facet that is none": ("class It(Right):\n not_claimed = ('zeros',)", "'zeros', which is no facet; there are"),
-    "a facet that is a number": ("class It(Right):\n not_claimed = (3,)", "has 3, where the name of"),
-    "a layout that is none": (
-        "class It(Right):\n not_claimed = ('layout:revered',)", "no facet; did you mean 'layout:reversed'?"),
-    "a layout that every backend takes": (
-        "class It(Right):\n not_claimed = ('layout:dense',)", "'layout:dense', which is no facet"),
-    "a layout that shares the facet of another": (
-        "class It(Right):\n not_claimed = ('layout:swapped',)", "did you mean 'layout:transposed'?"),
-    "a number of another family than rank": (
-        "class It(Right):\n not_claimed = ('layout:65',)", "'layout:65', which is no facet; did you mean 'layout"),
-    "a rank that no case has": ("class It(Right):\n not_claimed = ('rank:66',)", "did you mean 'rank:65'?"),
-    "a length that is no limit": (
-        "class It(Right):\n not_claimed = ('length:2^32',)", "did you mean 'length:2^31'?"),
-    "an identity that is a plain tuple": (
-        "class It(Right):\n identity = ('it', '1', ())", "give Identity(name, version)"),
-    "a member of what has none": (
-        "class It(Right):\n not_claimed = ('chain:long',)", "'chain:long', which is no facet; did you mean 'chain'?"),
-    "a bug for a refusal": ("class It(Right):\n rejections = (TypeError,)", "`rejections` names TypeError"),
-    "more than everything": ("class It(Right):\n rejections = (BaseException,)", "`rejections` names BaseException"),
-    "not_claimed without a comma": (
-        "class It(Right):\n not_claimed = ('declared')",
-        "`not_claimed` is 'declared'; write ('declared',), with the comma"),
-    "no tuple of facets": (
-        "class It(Right):\n not_claimed = None",
-        "`not_claimed` is None; write a tuple of names, or leave the line out"),
-    "a refusal without a comma": ("class It(Right):\n rejections = ValueError", "write (ValueError,), with the comma"),
-    "the text of a refusal": (
-        "class It(Right):\n rejections = ('ValueError',)", "holds 'ValueError', which is no exception class"),
-    "an exception for a class": (
-        "class It(Right):\n rejections = (ValueError(),)", "holds ValueError(), which is no exception class"),
-    "everything for a refusal": ("class It(Right):\n rejections = (Exception,)", "`rejections` names Exception"),
+    **{name: (f"class It(Right):\n {line}", words) for name, (line, words) in RIGHT_BUT.items()},
 }  # fmt: skip
 
 
