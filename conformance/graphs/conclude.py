@@ -49,11 +49,9 @@ class CheckedNode(NamedTuple):
     @property
     def rules(self) -> dict[str, tuple[str, ...]]:
         """The rules that a document's decisions name, with those documents."""
-        named: dict[str, dict[str, None]] = {}
-        for document, decisions in self.decisions.items():
-            for rule in (rule for each in decisions if each.kind != "legal" for rule in each.rules):
-                named.setdefault(rule, {})[document] = None
-        return {rule: tuple(documents) for rule, documents in named.items()}
+        decided = ((document, each) for document, decisions in self.decisions.items() for each in decisions)
+        named = ((rule, document) for document, each in decided if each.kind != "legal" for rule in each.rules)
+        return group_pairs(dict.fromkeys(named))
 
 
 def fit_trials(trials: Sequence[Trial], inputs: Mapping[str, Dims | None]) -> list[Trial]:

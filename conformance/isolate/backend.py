@@ -131,12 +131,12 @@ def run_in_isolation(
     rest = _note_begun(rows)
     remote = as_remote(adapter)
     hangs = HangCounter(policy.max_hangs) if remote else None
+    called = _stop_if_given_up(rest, remote, policy.budget_seconds)
     if isolation == "row" and isinstance(adapter, Isolated):
-        for row in _stop_if_given_up(rest, remote, policy.budget_seconds):
+        for row in called:
             adapter.renew()
             yield from run_rows([row], adapter, claims, hangs)
     else:
-        called = _stop_if_given_up(rest, remote, policy.budget_seconds)
         if remote and isinstance(rows, Sequence):
             called = _announce_next_calls(called, rows, remote, claims)
         yield from run_rows(called, adapter, claims, hangs)
