@@ -3,7 +3,6 @@
 import ctypes
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -71,15 +70,8 @@ def test_a_declared_dst_is_unsupported_by_a_function(plan: Plan) -> None:
 
 
 # ── what a backend does to its surroundings ───────────────────────────────────────────────────────
-@pytest.fixture
-def here() -> Iterator[Path]:
-    before = Path.cwd()
-    yield before
-    os.chdir(before)
-
-
 def test_noise_and_a_changed_directory_are_noted_and_undone(
-    command: Command, here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     said = command.run(mini("Moves"), "--json", out=Path("relative")).expect(0)
@@ -111,7 +103,8 @@ def test_json_stays_whole_beside_a_noisy_library(tmp_path: Path, words: tuple[st
     assert "rawraw" in done.stderr
 
 
-def test_a_working_directory_that_is_gone_is_left(here: Path, tmp_path: Path) -> None:
+def test_a_working_directory_that_is_gone_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(here := Path.cwd())  # also after the test
     with quiet_backend() as notes:
         (tmp_path / "gone").mkdir()
         os.chdir(tmp_path / "gone")

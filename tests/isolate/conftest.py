@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from conformance.load.cases import load_suite
-from conformance.plan.rows import Plan, plan_of
+from conformance.plan.rows import Plan
 
+from ..builders import bundled_plan
 from . import faulty_program, remote_backends
 from .remote_backends import Fresh, Obedient, close_well
 
 
 @pytest.fixture(scope="module")
 def plan() -> Plan:
-    return plan_of(load_suite())
+    return bundled_plan()
 
 
 @pytest.fixture(autouse=True)

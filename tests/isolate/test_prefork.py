@@ -13,11 +13,9 @@ import pytest
 
 from conformance.isolate.process.launch import ProcessLimits
 from conformance.isolate.protocol.remote import RemoteAdapter, start_worker
-from conformance.load.cases import load_suite
 from conformance.model import Crashed, TimedOut
-from conformance.plan.rows import plan_of
 
-from ..builders import rest_exhaustive
+from ..builders import bundled_plan, rest_exhaustive
 from ..processes import parent_of, running, wait
 from .calls import call
 from .faulty_program import hurry
@@ -336,7 +334,7 @@ def test_a_run_goes_on_after_its_prefork_process(library: CountedLibrary) -> Non
 @pytest.mark.slow
 def test_each_row_in_its_own_process_imports_once(library: CountedLibrary) -> None:
     library.remotes.append(remote := start_worker(library.backend(), LIMITS))
-    rows = [row for row in plan_of(load_suite()).rows if row.type == "f32"][:8]
+    rows = [row for row in bundled_plan().rows if row.type == "f32"][:8]
     list(run_remote(remote, rows, "row"))
     assert remote.starts == 1 + len(rows)
     assert library.imports < len(rows) // 2

@@ -259,7 +259,7 @@ def test_a_program_that_is_absent_or_cannot_be_run(tmp_path: Path, monkeypatch: 
         RemoteAdapter([str(tmp_path)])
 
 
-def test_nothing_stays_open(tmp_path: Path) -> None:
+def test_nothing_stays_open() -> None:
     before = len(os.listdir("/proc/self/fd")) if Path("/proc/self/fd").is_dir() else 0
     for _ in range(3):
         outcome(remote("segfault"))

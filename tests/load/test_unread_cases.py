@@ -1,7 +1,6 @@
 """Bundled cases are read when they are first asked for, and read exactly."""
 
 import shutil
-from inspect import unwrap
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +15,6 @@ from tests.builders import spoil
 
 SPEC = load_spec()
 FILES = sorted(find_cases_folder().glob("*.yaml"))
-
-
-@pytest.fixture(autouse=True)
-def _do_not_remember_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loading, "_find_unread", unwrap(loading._find_unread))
 
 
 def count_reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:

@@ -7,14 +7,14 @@ import pytest
 
 from conformance.load.cases import load_suite
 from conformance.plan.rows import plan_of
-from tests.builders import CASES, Cli, plan_of_cases, rest_exhaustive, write_suite
+from tests.builders import CASES, Cli, bundled_plan, plan_of_cases, rest_exhaustive, write_suite
 from tests.pytest_plugin.done import FILE, HERE, ROOT, ROW, STATIC, SUITE, Done, DoneInCopy, DoneInNewPython
 
 BUNDLED = "cases/zero.yaml"
 
 
 def one_row() -> str:
-    return next(row.pytest_id for row in plan_of(load_suite()).rows if row.case.file == BUNDLED)
+    return next(row.pytest_id for row in bundled_plan().rows if row.case.file == BUNDLED)
 
 
 def node_ids(done: Done) -> list[str]:
@@ -27,7 +27,7 @@ def test_node_ids_are_the_same_everywhere(here: Path) -> None:
     (here / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
     (below := here / "below").mkdir()
     ids = [node_ids(Done(cwd, BUNDLED, "--collect-only", "-q")) for cwd in (here, below)]
-    assert ids[0] == ids[1] == [row.pytest_id for row in plan_of(load_suite()).rows if row.case.file == BUNDLED]
+    assert ids[0] == ids[1] == [row.pytest_id for row in bundled_plan().rows if row.case.file == BUNDLED]
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_private_cases_beside_the_bundled_ones(here: Path, private: Path, backen
 def test_the_argument_cases(here: Path) -> None:
     """It means all rows, and the tests in a folder of that name if there is one."""
     options = "--collect-only", "-q", *STATIC
-    rows = plan_of(load_suite()).rows
+    rows = bundled_plan().rows
     everything = {row.pytest_id for row in rows if (row.type, row.operation) == ("f32", "StaticReshape")}
     assert one_row() in everything
     everything -= {row.pytest_id for row in rows if "large" in row.facets}
