@@ -208,15 +208,6 @@ def list_ends(adapter: Adapter) -> list[ProcessEnd]:
     return remote.ends if remote else []
 
 
-def run_in_parallel(
-    rows: list[Row], first: Adapter, open_another: Callable[[], Adapter], claims: Claims, isolation: Isolation,
-    jobs: int, policy: HangPolicy = DEFAULT_HANGS,
-) -> Generator[Result]:  # fmt: skip
-    """Run rows in several processes at once; the results come in the order of the rows."""
-    with use_jobs(first, open_another, claims, isolation, jobs, policy) as call:
-        yield from call(split_rows(rows))
-
-
 @contextmanager
 def use_jobs(
     first: Adapter, open_another: Callable[[], Adapter], claims: Claims, isolation: Isolation, jobs: int,

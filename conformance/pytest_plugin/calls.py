@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Generator, Iterable, Iterator
 from functools import partial
 
-from ..isolate.backend import open_backend, run_in_isolation, run_in_parallel
+from ..isolate.backend import open_backend, run_in_isolation, split_rows, use_jobs
 from ..model import Adapter, Claims, Result
 from ..plan.rows import Row
 from ..runner.fresh_calls import FreshCalls
@@ -28,11 +28,14 @@ class RowCalls:
 
     def call_ahead(self, rows: Iterable[Row]) -> None:
         """With several jobs: call these rows in their order, from the first `call` on."""
-        request, rows = self._request, list(rows)
-        if request.jobs > 1 and rows:
-            self._ahead = run_in_parallel(
-                rows, self._adapter, self._open_another, self._claims, request.isolation, request.jobs, request.hangs
-            )
+        if self._request.jobs > 1:
+            self._ahead = self._run_ahead(list(rows))
+
+    def _run_ahead(self, rows: list[Row]) -> Generator[Result]:
+        request, adapter = self._request, self._adapter
+        isolation, jobs, hangs = request.isolation, request.jobs, request.hangs
+        with use_jobs(adapter, self._open_another, self._claims, isolation, jobs, hangs) as call:
+            yield from call(split_rows(rows))
 
     def call(self, row: Row) -> Result:
         """Return the result of a row. A row that was called ahead and is asked for again is called again."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.isolate.backend import open_backend, run_in_parallel, use_backend
+from conformance.isolate.backend import open_backend, split_rows, use_backend, use_jobs
 from conformance.model import AnswerNotRead, Result
 from conformance.plan.memory import TensorSpec, lay_out
 from conformance.plan.rows import Plan, Row
@@ -82,8 +82,11 @@ def test_verdicts_equal_those_in_process(plan: Plan, step: int) -> None:
 def test_several_processes_give_the_rows_in_order(plan: Plan) -> None:
     rows = some(plan, 150)
     another = partial(open_backend, "reference", "worker", LIMITS)
-    with use_backend("reference", "worker", LIMITS) as first:
-        results = list(run_in_parallel(rows, first, another, first.claims, "worker", 2))
+    with (
+        use_backend("reference", "worker", LIMITS) as first,
+        use_jobs(first, another, first.claims, "worker", 2) as call_lists,
+    ):
+        results = list(call_lists(split_rows(rows)))
     assert [result.row for result in results] == [row.id for row in rows]
     assert verdicts(results) <= {"pass", "observed"}
 
@@ -97,8 +100,8 @@ def test_rows_of_a_case_stay_with_one_process(plan: Plan, monkeypatch: pytest.Mo
 
     monkeypatch.setattr("conformance.isolate.backend.run_in_isolation", take)
     another = partial(open_backend, "reference", "none", LIMITS)
-    with use_backend("reference", "none") as first:
-        assert not list(run_in_parallel(rows, first, another, first.claims, "none", 2))
+    with use_backend("reference", "none") as first, use_jobs(first, another, first.claims, "none", 2) as call_lists:
+        assert not list(call_lists(split_rows(rows)))
     assert sorted(row.id for chunk in taken for row in chunk) == sorted(row.id for row in rows)
     assert len(taken) > 10
     assert sum(len({row.case.id for row in chunk}) for chunk in taken) == len({row.case.id for row in rows})
