@@ -1,4 +1,4 @@
-"""What suites have had: ids.lock lists the ids of cases, suites.lock the suites with the same rows."""
+"""Read ids.lock, the ids that cases have ever had, and suites.lock, the suites with the same rows."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from conformance.system.files import sha256_of
 from .. import miniatures
 from ..builders import Command, mini
 from ..isolate.remote_backends import verdicts
+from .conftest import HEAD
 
 # ── what cannot be started ────────────────────────────────────────────────────────────────────────
 MISNAMED = {
@@ -36,19 +37,17 @@ MISNAMED = {
 
 
 @pytest.mark.slow
-def test_an_adapter_imports_the_files_beside_it(command: Command, tmp_path: Path) -> None:
+def test_an_adapter_imports_the_files_beside_it(command: Command, tmp_path: Path, backend: Any) -> None:
     """They are found last: none of them hides a module of the suite or of a library."""
     (tmp_path / "helper.py").write_text("def fold(array, shape): return array.reshape(shape).copy()\n")
     for name in ("numpy", "yaml", "conformance", "json"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('hidden')\n")
-    (tmp_path / "it.py").write_text(
-        "import helper, yaml\nfrom conformance import FunctionAdapter\n"
-        "class It(FunctionAdapter):\n    name, version = 'it', '1'\n"
+    it = backend(
+        "import helper, yaml\nclass It(Right):\n"
         "    def reshape(self, src, shape, special_zero): return helper.fold(src, shape)\n"
     )
     for isolation in ("worker", "none"):
-        said = command.run(f"{tmp_path / 'it.py'}:It", "--isolation", isolation)
-        assert "it 1: " in said.expect(1).out
+        command.run(it, "--isolation", isolation).expect(1, out="right 1: ")
 
 
 @pytest.mark.parametrize(
@@ -72,38 +71,31 @@ def test_a_module_that_is_not_on_the_path(
 def test_an_installed_package_registers_a_backend(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "theirs.py").write_text(
-        "from conformance import FunctionAdapter\nclass It(FunctionAdapter):\n    name, version = 'theirs', '7'\n"
-        "    def reshape(self, src, shape, special_zero): return src.reshape(shape).copy()\n"
-    )
+    (tmp_path / "theirs.py").write_text(HEAD)
     (tmp_path / "theirs-7.dist-info").mkdir()
     (tmp_path / "theirs-7.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 7\n")
     (tmp_path / "theirs-7.dist-info" / "entry_points.txt").write_text(
-        "[reshape_conformance.backends]\ntheirs-fast = theirs:It [fast]\nnumpy = theirs:It\nvague = theirs\n"
+        "[reshape_conformance.backends]\ntheirs-fast = theirs:Right [fast]\nnumpy = theirs:Right\nvague = theirs\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))  # for the worker
     find_registered_backends.cache_clear()
-    assert "theirs 7: " in command.run("theirs-fast", "--isolation", "worker").expect(1).out
+    assert "right 1: " in command.run("theirs-fast", "--isolation", "worker").expect(1).out
     assert "did you mean 'theirs-fast'?" in command.run("theirs-fst").expect(3).err
     listed = [line.split() for line in command("list", "backends").out.splitlines()]
-    assert ["theirs-fast", "installed", "theirs:It", "registered"] in listed
-    assert ["numpy", "installed", "theirs:It", "registered"] not in listed
-    assert "theirs has no class ''; its classes are It" in command.run("vague").expect(3).err
+    assert ["theirs-fast", "installed", "theirs:Right", "registered"] in listed
+    assert ["numpy", "installed", "theirs:Right", "registered"] not in listed
+    assert "theirs has no class ''; its classes are Right" in command.run("vague").expect(3).err
     assert digest_of_adapter("theirs-fast") == sha256_of(tmp_path / "theirs.py")
     find_registered_backends.cache_clear()
 
 
 def test_adapters_in_one_process_import_the_files_beside_them(tmp_path: Path) -> None:
-    adapter = (
-        "from helper_beside import VERSION\nfrom conformance import FunctionAdapter\nclass It(FunctionAdapter):\n"
-        "    name, version = 'it', VERSION\n    def reshape(self, src, shape, special_zero): return src\n"
-    )
     for folder, version in (("one", "1"), ("two", "2"), ("one", "now 3")):
         (tmp_path / folder).mkdir(exist_ok=True)
-        (tmp_path / folder / "mine.py").write_text(adapter)
+        (tmp_path / folder / "mine.py").write_text(f"from helper_beside import VERSION{HEAD}Right.version = VERSION\n")
         (tmp_path / folder / "helper_beside.py").write_text(f"VERSION = '{version}'\n")
-        assert load_adapter(f"{tmp_path / folder / 'mine.py'}:It").identity.version == version
+        assert load_adapter(f"{tmp_path / folder / 'mine.py'}:Right").identity.version == version
 
 
 @pytest.mark.parametrize("name", MISNAMED)
@@ -197,17 +189,12 @@ def test_an_error_names_the_file_that_may_be_meant(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("body", ["return np.reshap(src, shape)", "return np.reshape(src, 'x')"])
-def test_an_error_of_the_adapter_says_where(command: Command, tmp_path: Path, body: str) -> None:
-    path = tmp_path / "mine.py"
-    path.write_text(
-        "import numpy as np\nfrom conformance.adapter import FunctionAdapter\n\n\nclass It(FunctionAdapter):\n"
-        f"    name, version = 'it', '1'\n\n    def reshape(self, src, shape, special_zero):\n        {body}\n",
-        encoding="utf-8",
-    )
-    command.run(f"{path}:It", "-k", "flattens", "--isolation", "worker")
+def test_an_error_of_the_adapter_says_where(command: Command, backend: Any, body: str) -> None:
+    it = f"import numpy as np\nclass It(Right):\n    def reshape(self, src, shape, special_zero):\n        {body}\n"
+    command.run(backend(it), "-k", "flattens", "--isolation", "worker")
     (detail,) = {result.detail for result in read(command.out / "results.jsonl").results if result.detail}
     assert detail.startswith(("adapter error: AttributeError: ", "adapter error: TypeError: "))
-    assert "(mine.py:9)" in detail
+    assert f"(mine.py:{HEAD.count(chr(10)) + 4})" in detail
 
 
 # ── what answers nonsense ─────────────────────────────────────────────────────────────────────────

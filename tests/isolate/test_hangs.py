@@ -126,7 +126,7 @@ def test_an_interrupt_ends_the_calls_that_were_begun(tmp_path: Path, plan: Plan)
 @pytest.mark.slow
 @pytest.mark.parametrize("isolation", ["worker", "row"])
 def test_a_run_notes_the_rows_it_did_not_call(command: Command, tmp_path: Path, isolation: Isolation) -> None:
-    """Those of another operation were called."""
+    """The rows of other operations were called."""
     backend, _ = hangs_where(tmp_path, "graph.nodes[0].operation == 'Reshape-1'")
     words = ("--isolation", isolation, "--timeout", "0.5", "-k", "flattens", "--max-hangs", "2")
     note = "not called: 10 rows of flattens, because 2 rows of the same case and operation hung; that saved up"
