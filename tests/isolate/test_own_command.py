@@ -92,7 +92,7 @@ def test_a_backend_that_would_get_less_memory_is_not_called(memory: list[str]) -
     words = [sys.executable, "-c", _LOWER, "run", "numpy", "-k", "scalar-to-minus-two[StaticReshape-f32]", *memory]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if memory[1:] == ["2048"]:
-        assert (done.returncode, done.stderr) == (1, "")
+        assert (done.returncode, "ulimit" in done.stderr) == (1, False)  # a slow one says how far it is
     else:
         due = f"{int(memory[1]) if memory else 16_384:,}"
         what = f"`ulimit -v` allows 2,048 MiB, and a backend may use {due}: raise it, or add --memory 2048"
