@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 from ..system.json_forms import COUNT, MapOf, OrNull, with_tuples
 from ..system.text import format_dims
-from .verdicts import VERDICTS, Verdict, fails
+from .verdicts import NOT_RUN, VERDICTS, Verdict, fails
 
 OutcomeKind = Literal["tensor", "rejected", "unsupported", "crash", "timeout", "error", "none"]
 """`none`: no answer was recorded at all, because the row did not run."""
@@ -154,6 +154,11 @@ class Result(NamedTuple):
     @property
     def was_called(self) -> bool:
         return self.outcome.kind != "none"
+
+    @property
+    def is_not_run(self) -> bool:
+        """Ask whether the row is `not run` in each document. One that is waived or not claimed is not called either."""
+        return {*self.verdicts.values()} == {NOT_RUN}
 
     def to_json(self) -> dict[str, Any]:
         """Return the record in results.jsonl, without the milliseconds, so that equal runs write equal rows."""

@@ -128,7 +128,7 @@ def run_suite(
             for row, result in in_order:
                 if os.getpid() != me:  # a backend in this process forked, and the fork returned
                     os._exit(0)
-                is_run = result is None or set(result.verdicts.values()) != {NOT_RUN}
+                is_run = result is None or not result.is_not_run
                 if not open_folder and not is_run:
                     continue
                 if result is not None:  # None: a drawn row that did not fail, or not the first that fails so

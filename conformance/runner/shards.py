@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ..evidence.journal import find_difference
 from ..evidence.machine import join_environments, pick_shared_part
 from ..evidence.results import DrawnCounts, Evidence, InvalidEvidence
-from ..model import NOT_RUN, Result
+from ..model import Result
 from ..plan.rows import parse_drawn_id
 
 
@@ -109,12 +109,8 @@ def _join(paths: Sequence[Path], parts: Sequence[Evidence]) -> list[Result]:
             raise InvalidEvidence(f"{path}: its rows are not those of {paths[0]}")
         for result in results:
             before = joined.get(result.row)
-            if before is None or _is_idle(before):
+            if before is None or before.is_not_run:
                 joined[result.row] = result
-            elif not _is_idle(result):
+            elif not result.is_not_run:
                 raise InvalidEvidence(f"{path}: the row {result.row} was run by another shard too; the shards overlap")
     return [*joined.values(), *drawn]
-
-
-def _is_idle(result: Result) -> bool:
-    return set(result.verdicts.values()) == {NOT_RUN}

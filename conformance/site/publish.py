@@ -165,7 +165,7 @@ def _find_uncalled(evidence: Evidence, plan: Plan) -> Iterator[str]:
     results = {result.row: result for result in evidence.results}
     for row in plan.rows:
         result = results[row.id]
-        uncalled = set(result.verdicts.values()) == {NOT_RUN} and result.detail != AFTER_HANGS
+        uncalled = result.is_not_run and result.detail != AFTER_HANGS
         if uncalled and is_in_target(row, evidence.target, evidence.claims):
             yield row.id
 

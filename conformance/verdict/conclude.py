@@ -11,7 +11,7 @@ from ..adapter import is_own
 from ..evidence.drawn import count_added, drew_all, name_missed_rows, plan_of_run
 from ..evidence.results import Evidence, Target
 from ..load.folders import digest_of_folders, find_cases_folder, find_spec_folder
-from ..model import BAD, ERROR, FAIL, NOT_RUN, Claims, Result, Suite, Verdict, fails
+from ..model import BAD, ERROR, FAIL, Claims, Result, Suite, Verdict, fails
 from ..model.verdicts import FAILED_OR_WAIVED, Label
 from ..plan.rows import Plan
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, OVERDUE, UNTRUSTED, VOIDS_VERDICTS
@@ -152,7 +152,7 @@ def conclude_claims(plan: Plan, evidence: Evidence) -> Conclusion:
 def _lacks_rows(plan: Plan, results: Mapping[str, Result], target: Target, claims: Claims) -> bool:
     """Ask whether a row of the target was not run, such as those after a limit of failures."""
     return any(
-        row.id not in results or set(results[row.id].verdicts.values()) == {NOT_RUN}
+        row.id not in results or results[row.id].is_not_run
         for row in plan.rows
         if is_in_target(row, target, claims)
     )

@@ -25,7 +25,7 @@ from ..plan.steps import RowStep
 from ..run.judge import find_deciding_step, judge_step
 from ..system.progress import track
 from .blame import Blamer
-from .waive import covers_failure, forbids_call, has_expired, why_useless
+from .waive import covers_failure, has_expired, why_useless
 
 
 def read_and_judge(path: Path, plan: Plan, any_suite: bool = False) -> Evidence:
@@ -154,7 +154,7 @@ def _contradict_waiver(row: Row, result: Result, header: Mapping[str, Any], blam
     number = result.waiver
     waivers = [waiver for waiver in header.get("waivers", ()) if waiver["number"] == number]
     own = [waiver for waiver in waivers if covers_failure(waiver, row, result, blamer)]
-    if own and not result.was_called and not any(forbids_call(waiver, row) for waiver in own):
+    if own and not result.was_called and not any("run" in waiver for waiver in own):
         yield f"{row.id}: was not called, and waiver {number!r} does not say `run: false`"
     if own and all(has_expired(waiver, header) for waiver in own):
         yield f"{row.id}: is waived by waiver {number!r}, which had expired when the run began"

@@ -29,14 +29,9 @@ KEYS = ("case", "rule", "row", "breaks")
 """The keys that say what is waived."""
 
 
-def forbids_call(waiver: Waiver, row: Row) -> bool:
-    """Ask whether a waiver says `run: false` of a row."""
-    return "run" in waiver and matches(waiver, row)
-
-
 def find_forbidding(header: Mapping[str, Any], row: Row) -> Waiver | None:
     """Find the waiver that keeps a run from calling a row; None if it calls it."""
-    forbidding = (waiver for waiver in header.get("waivers", ()) if forbids_call(waiver, row))
+    forbidding = (waiver for waiver in header.get("waivers", ()) if "run" in waiver and matches(waiver, row))
     return next((waiver for waiver in forbidding if not has_expired(waiver, header)), None)
 
 
@@ -226,4 +221,4 @@ def find_overdue(
 def _covers_no_call(waiver: Waiver, results: Mapping[str, Result], rows: tuple[Row, ...]) -> bool:
     """Ask whether a waiver is only for rows that were not run, such as large ones."""
     covered = [results.get(row.id) for row in rows if matches(waiver, row)]
-    return bool(covered) and all(result is None or set(result.verdicts.values()) == {NOT_RUN} for result in covered)
+    return bool(covered) and all(result is None or result.is_not_run for result in covered)
