@@ -232,21 +232,17 @@ def lay_out(src_spec: TensorSpec) -> GuardedBuffer:
             memory[GUARD_BYTES + at : GUARD_BYTES + at + len(part)] = part
         return GuardedBuffer(Tensor(src_spec.type, src_spec.dims, strides, memory, GUARD_BYTES), None, large)
     flat = patterns(src_spec)
-    if src_spec.layout == "dense" and flat.size:  # nearly all are like this
-        dense = flat.tobytes()
-        before = _GUARDS + dense + _GUARDS
+    elements: Elements = large or flat.tobytes()
+    if src_spec.layout == "dense" or not flat.size:
+        before = _GUARDS + elements[:] + _GUARDS
         return GuardedBuffer(
-            Tensor(src_spec.type, src_spec.dims, strides, bytearray(before), GUARD_BYTES), before, dense
+            Tensor(src_spec.type, src_spec.dims, strides, bytearray(before), GUARD_BYTES), before, elements
         )
     below, above = 0, flat.nbytes - width
     if src_spec.layout in STRIDED:
         below, above = reach_of(src_spec.dims, strides)
     offset = GUARD_BYTES + below + {"offset": 3 * width, "offset-8": 8}.get(src_spec.layout, 0)
-    if not flat.size:
-        memory = bytearray([GUARD_BYTE]) * (2 * GUARD_BYTES)
-        return GuardedBuffer(Tensor(src_spec.type, src_spec.dims, strides, memory, GUARD_BYTES), bytes(memory), b"")
     memory = bytearray([GUARD_BYTE]) * (offset + above + width + GUARD_BYTES)
-    elements: Elements = large or flat.tobytes()
     if src_spec.layout not in STRIDED:
         memory[offset : offset + len(elements)] = elements[:]
     else:
