@@ -85,15 +85,9 @@ def _find_unmet(
 
     A facet is shown if it is claimed and a row that needs it passes; its family, if all of it is claimed.
     """
-    for operation in target.operations:
-        if operation not in claims.operations:
-            yield operation
-    for document in target.documents:
-        if not any(s.document == document and s.name == "conforms" for s in standings):
-            yield document
-    for type_ in target.types:
-        if not any(s.type == type_ and s.name == "conforms" for s in standings):
-            yield type_
+    yield from (operation for operation in target.operations if operation not in claims.operations)
+    conforming = {name for each in standings if each.name == "conforms" for name in (each.document, each.type)}
+    yield from (name for name in (*target.documents, *target.types) if name not in conforming)
     passing = (rows.rows for (document, _), some in groups.items() for rows in some if rows.verdicts[document] == PASS)
     shown = {facet for rows in passing for row in rows for facet in row.facets} if target.require else set()
     for demand in target.require:
