@@ -8,7 +8,6 @@ import random
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -229,49 +228,3 @@ def test_packed_results_that_unpack_to_too_much_are_refused(command: Command, mo
     packed = (folder / "results.jsonl.xz").stat().st_size
     monkeypatch.setattr("conformance.evidence.results.MAX_BYTES", packed)
     read_by(command, "verify", folder).expect(2, err=f"unpacks to more than {packed:,} bytes")
-
-
-# ── the footer ────────────────────────────────────────────────────────────────────────────────────
-EDITS: dict[str, Callable[[dict[str, Any]], object]] = {
-    "a note removed": lambda footer: footer["notes"].pop(),
-    "a planted count": lambda footer: footer["planted"].update(AcceptsEverything=4),
-    "the seconds": lambda footer: footer.update(seconds=0.5),
-}
-
-
-@pytest.mark.parametrize("what", EDITS)
-def test_a_footer_that_was_edited_is_refused(command: Command, what: str) -> None:
-    path = run_once(command)
-    rewrite(path, lambda records: records[-1].update(notes=["the process died of SIGSEGV"]))
-    assert verify(command).code == 0
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    footer = json.loads(lines[-1])
-    EDITS[what](footer)
-    path.write_text("".join([*lines[:-1], json.dumps(footer, separators=(",", ":")) + "\n"]), encoding="utf-8")
-    verify(command).expect(1, out="the footer is not as it was written; the file was changed")
-
-
-@pytest.mark.parametrize("asked", [None, {"seed": 0, "rows": 20}])
-def test_drawn_rows_that_nobody_asked_for_are_not_counted(command: Command, asked: dict[str, int] | None) -> None:
-    def count(records: Records) -> None:
-        records[-1]["drawn"] = {"called": 30, "failed": 0}
-        records[0].update({"drawn": asked} if asked else {})
-
-    rewrite(run_once(command), count)
-    verify(command).expect(1, out="the footer counts more drawn rows than the header asks for")
-
-
-def test_a_drawn_row_that_failed_is_held(command: Command) -> None:
-    """If one failed, an audit need not call the others."""
-
-    def count(records: Records) -> None:
-        records[-1]["drawn"] = {"called": 0, "failed": 1, "not_called": 20}
-        records[0]["drawn"] = {"seed": 0, "rows": 20}
-
-    rewrite(run_once(command), count)
-    verify(command).expect(1, out="the footer does not count the drawn rows")
-
-
-def test_no_count_of_planted_failures_is_below_zero(command: Command) -> None:
-    rewrite(run_once(command), lambda records: records[-1]["planted"].update(AcceptsEverything=-3))
-    assert "planted.AcceptsEverything in the footer is -3" in verify(command).out

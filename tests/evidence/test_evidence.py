@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace as replace_fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ from conformance.model.results import OUTCOME_FORM, RESULT_FORM
 from conformance.system.json_forms import first_mismatch
 
 from .. import builders
-from ..builders import sign_lines
+from ..builders import rewrite, sign_lines
 from .readers import ROWS, Lines, lines_of, path, write
 
 __all__ = ["path"]
@@ -47,9 +48,6 @@ SPOILT: dict[str, tuple[Callable[[Lines, Lines], Lines], str]] = {
     "no footer": (lambda lines, other: lines[:-1], "has no footer: the run did not end, after "),
     "a header alone": (lambda lines, other: lines[:1], "has no footer"),
     "no header": (lambda lines, other: lines[1:], ":1: is no header"),
-    "an older format": (
-        replace(b"results-5", b"results-1", 0),
-        ':1: is in the format "reshape-conformance-results-1", as the suite "'),
     "a line cut off": (lambda lines, other: [*lines[:3], lines[3][:40]], ":4: the line is cut off"),
     "the footer cut off": (lambda lines, other: [*lines[:-1], lines[-1][:-1]], ":10: the line is cut off"),
     "a line cut off in the middle": (
@@ -72,6 +70,11 @@ SPOILT: dict[str, tuple[Callable[[Lines, Lines], Lines], str]] = {
         lambda lines, other: [*lines[:3], other[3].replace(b"row-2", b"row-9"), *lines[3:]],
         "counts 8 rows, there are 9",
     ),
+    "the footer edited": (
+        replace(b'"seconds":1.0', b'"seconds":0.5', 9),
+        "the footer is not as it was written; the file was changed",
+    ),
+    "a planted count edited": (replace(b'"Planted":3', b'"Planted":4', 9), "the footer is not as it was written"),
     "the footer of another": (lambda lines, other: [*lines[:-1], other[-1]], "two files are mixed"),
     "no verdicts": (replace(b'"verdicts"', b'"verdict"', 3), ":4: the row lacks verdicts"),
     "an id that is a number": (replace(b'"row-2[StaticReshape-f32]"', b"2", 3), ":4: row in the row is 2"),
@@ -91,6 +94,33 @@ def test_a_damaged_file_is_refused_with_its_own_message(path: Path, tmp_path: Pa
         read(path)
     assert words in str(refused.value)
     assert str(refused.value).startswith(str(path))
+
+
+ASKED, CALLED = {"seed": 0, "rows": 20}, {"called": 30, "failed": 0}
+SHARD = {"shard": "1/1", "started": "2026-11-01T00:00:00+00:00", "drawn": 1}
+FORGED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
+    # name: (keys of the header, keys of the footer, words of the message)
+    "rows drawn with another seed": ({"drawn": {**ASKED, "seed": 7}}, {}, "another seed than 0"),
+    "rows drawn in another way": ({"drawn": {**ASKED, "quick": True}}, {}, 'unknown key "quick"'),
+    "drawn rows that nobody asked for": ({}, {"drawn": CALLED}, "counts more drawn rows than the header asks for"),
+    "more drawn rows than were asked for": ({"drawn": ASKED}, {"drawn": CALLED}, "counts more drawn rows than"),
+    "a drawn row that failed and is not there": (
+        {"drawn": ASKED}, {"drawn": {"called": 0, "failed": 1, "not_called": 20}}, "does not count the drawn rows",
+    ),
+    "one shard of many": ({"shards": [{**SHARD, "shard": "1/900", "drawn": 0}]}, {}, "does not name all shards"),
+    "drawn rows of no shard": ({"shards": [SHARD]}, {}, "does not name all shards"),
+    "a time of no row": ({}, {"milliseconds": {"no-row": 3}}, "has a time of no-row, which is no row of it"),
+    "planted failures below zero": ({}, {"planted": {"Planted": -3}}, "planted.Planted in the footer is -3"),
+}  # fmt: skip
+"""With another seed, for example, an audit would call other rows again, such as those that pass."""
+
+
+@pytest.mark.parametrize("what", FORGED)
+def test_a_signed_file_that_contradicts_itself_is_refused(path: Path, what: str) -> None:
+    header, footer, words = FORGED[what]
+    rewrite(path, lambda records: (records[0].update(header), records[-1].update(footer)))
+    with pytest.raises(InvalidEvidence, match=words):
+        read(path)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """A run that was killed can be finished."""
 
-import json
 import re
 import subprocess
 import sys
@@ -19,7 +18,7 @@ from conformance.report.judged_run import conclude_run
 from conformance.verdict.rejudge import read_and_judge_part
 
 from .. import builders
-from ..builders import Command, cut_results, mini, sign_lines
+from ..builders import Command, cut_results, mini
 from ..evidence.readers import lines_of, path, rows_in, write
 from ..isolate.remote_backends import write_acting
 from ..processes import wait
@@ -139,15 +138,6 @@ def test_the_time_of_a_row_is_in_the_evidence(command: Command, tmp_path: Path) 
     results = read(command.out / "results.jsonl").results
     assert all(result.milliseconds >= 20 for result in results if result.outcomes != NOT_CALLED)
     assert not any(result.milliseconds for result in results if result.outcomes == NOT_CALLED)
-
-
-def test_a_time_of_an_unknown_row_is_refused(path: Path) -> None:
-    lines = lines_of(path)
-    lines[-1] = json.dumps(json.loads(lines[-1]) | {"milliseconds": {"no-row[StaticReshape-f32]": 3}}).encode() + b"\n"
-    path.write_bytes(sign_lines(lines))
-    words = r"the footer has a time of no-row\[StaticReshape-f32\], which is no row of it"
-    with pytest.raises(InvalidEvidence, match=words):
-        read(path)
 
 
 def test_a_killed_process_of_its_own_leaves_a_refused_file(tmp_path: Path) -> None:
