@@ -259,6 +259,8 @@ def plan_of_cases(folder: Path, *files: str) -> Plan:
 
 
 bundled_plan = cache(lambda: plan_of(load_suite()))
+bundled_rows = cache(lambda: {row.id: row for row in bundled_plan().rows})
+"""The rows of the bundled suite by their ids."""
 
 
 def plan_as_bundled(folder: Path, text: str = FOUR_CASES) -> Plan:

@@ -11,16 +11,15 @@ import pytest
 
 from conformance.adapter import FACETS, MEMBERS
 from conformance.adapter.claims import MAX_CASE_RANK
-from conformance.load.cases import load_suite
 from conformance.load.spec import load_spec
 from conformance.meaning.chains import meaning_of
 from conformance.meaning.contract import Contract, contracts
 from conformance.model import CallForm, Meaning, Operand, covers
 from conformance.plan.facets import has_constant_nodes
-from conformance.plan.rows import Row, plan_of
+from conformance.plan.rows import Row
 from conformance.run.diagnose import diagnose_dims
 
-from ..builders import ROOT, plan_of_cases
+from ..builders import ROOT, bundled_plan, plan_of_cases
 
 F64 = CallForm("f64", "f64", "s64")
 
@@ -80,13 +79,13 @@ def test_a_copied_length_counts_as_huge(contract: Contract) -> None:
 
 def test_a_row_needs_the_types_of_all_its_steps() -> None:
     """Otherwise a backend without one of them is called with it, and fails."""
-    rows = [row for row in plan_of(load_suite()).rows if row.case.id == "programs-of-two-types-at-the-same-time"]
+    rows = [row for row in bundled_plan().rows if row.case.id == "programs-of-two-types-at-the-same-time"]
     assert [row.id for row in rows if not row.facets >= {"type:f32", "type:bf16"}] == []
     assert rows
 
 
 def test_rows_that_need_an_unknown_rank() -> None:
-    rows = plan_of(load_suite()).rows
+    rows = bundled_plan().rows
     needing = {row.id for row in rows if "runtime-shape:changing-rank" in row.facets}
     assert "the-shape-changes[Reshape-1-f32-s64-runtime]" not in needing
     assert "ranks-of-src-alternate[Reshape-1-f32-s64-runtime]" in needing
@@ -95,7 +94,7 @@ def test_rows_that_need_an_unknown_rank() -> None:
 
 def test_a_known_shape_of_an_unknown_src_is_a_facet() -> None:
     """Also beside a shape that arrives, in a graph for several sources."""
-    rows = [row for row in plan_of(load_suite()).rows if row.case.known != "all" or has_constant_nodes(row.case)]
+    rows = [row for row in bundled_plan().rows if row.case.known != "all" or has_constant_nodes(row.case)]
     graphs = {row: row.steps[0].graph for row in rows}
     unknown = [row for row in rows if None in (graphs[row].src.dims or (None,))]
     needing = [row.id for row in unknown if any(node.shape and node.shape.values for node in graphs[row].nodes)]
@@ -218,7 +217,7 @@ def test_facets_of_rank_and_length(rows: dict[str, Row], case: str, limits: set[
 
 def test_claims_and_rows_have_the_same_facets() -> None:
     """Except the type s8, which no bundled document lists; one of your own may."""
-    of_rows = {facet for row in plan_of(load_suite()).rows for facet in row.facets}
+    of_rows = {facet for row in bundled_plan().rows for facet in row.facets}
     assert {name for name in FACETS if not any(covers(name, facet) for facet in of_rows)} == {"type:s8"}
     assert {facet for facet in of_rows if facet not in FACETS} == set()
     assert f"rank:{MAX_CASE_RANK}" in of_rows
@@ -308,7 +307,7 @@ def test_each_type_meets_every_size_in_each_operation() -> None:
     """A backend may claim one type and one operation only, and still meets legal calls of every size."""
     met = {
         (row.operation, row.type, bisect(SIZES, math.prod(step.src)))
-        for row in plan_of(load_suite()).rows
+        for row in bundled_plan().rows
         if not row.case.large
         for step in row.case.steps
         if any(expected.kind == "legal" for expected in step.expect.values())

@@ -5,19 +5,15 @@ from pathlib import Path
 import pytest
 
 from conformance.adapter import FunctionAdapter, load_adapter
-from conformance.load.cases import load_suite
 from conformance.meaning.chains import meaning_of
 from conformance.meaning.contract import contracts
 from conformance.model import Array
-from conformance.plan.rows import plan_of
 from conformance.run.row import run_rows
 
-from ..builders import Cli, write_suite
+from ..builders import Cli, bundled_rows, spec, write_suite
 
-SUITE = load_suite()
-ROWS = {row.id: row for row in plan_of(SUITE).rows if row.case.file in ("cases/shared.yaml", "cases/form.yaml")}
-CHAINS = {row.id: row for row in plan_of(SUITE).rows if row.case.file == "cases/chain.yaml"}
-STATIC = contracts(SUITE.spec)["static-oneapi"]
+ROWS = bundled_rows()
+STATIC = contracts(spec())["static-oneapi"]
 CASE = """
   - id: mine-{number}
     rule: nodes-compose
@@ -56,15 +52,13 @@ def test_a_shape_is_shared_where_it_is_that_of_the_node_before(case: str, shared
 
 @pytest.mark.parametrize("given", ["constant", "runtime"])
 def test_two_shape_types_alternate(given: str) -> None:
-    (step,) = CHAINS[f"two-shape-types-in-turn[Reshape-1-f32-s64-{given}]"].steps
+    (step,) = ROWS[f"two-shape-types-in-turn[Reshape-1-f32-s64-{given}]"].steps
     types = [node.shape.type for node in step.graph.nodes if node.shape]
     assert types == ["s64", "s32", "s64"]
     assert [type_ for type_, _, _ in step.shapes] == (types if given == "runtime" else [])
-    row = CHAINS["two-shape-types-in-turn[Reshape-1-f32-s64-runtime]"]
+    row = ROWS["two-shape-types-in-turn[Reshape-1-f32-s64-runtime]"]
     assert {"shape-type:s32", "shape-type:s64"} <= row.facets
-    assert {row.operation for row in CHAINS.values() if row.case.id == row.case.id and row.case.mixed_shape_types} == {
-        "Reshape-1"
-    }
+    assert {row.operation for row in ROWS.values() if row.case.mixed_shape_types} == {"Reshape-1"}
 
 
 @pytest.mark.parametrize(("case", "late"), [
@@ -73,12 +67,12 @@ def test_two_shape_types_alternate(given: str) -> None:
 ])  # fmt: skip
 def test_a_constant_shape_stands_beside_one_that_arrives(case: str, late: list[bool]) -> None:
     """Both operands of the graph and what arrives with run: of two types, and only what is late arrives."""
-    (step,) = CHAINS[f"{case}[Reshape-1-f32-s32-runtime]"].steps
+    (step,) = ROWS[f"{case}[Reshape-1-f32-s32-runtime]"].steps
     shapes = [node.shape for node in step.graph.nodes if node.shape is not None]
     assert [shape.values is None for shape in shapes] == late
     assert [shape.type for shape in shapes] == ["s32" if each else "s64" for each in late]
     assert [type_ for type_, _, _ in step.shapes] == ["s32"] * late.count(True)
-    assert {row.operation for row in CHAINS.values() if row.case.id == case} == {"Reshape-1"}
+    assert {row.operation for row in ROWS.values() if row.case.id == case} == {"Reshape-1"}
 
 
 def test_an_attribute_is_shared_by_no_nodes() -> None:

@@ -5,21 +5,18 @@ import pytest
 
 from adapters.reference import Reference
 from conformance.adapter import load_adapter
-from conformance.load.cases import load_suite
 from conformance.model import Crashed, Graph, Program, Tensor
-from conformance.plan.rows import Plan, Row, plan_of
+from conformance.plan.rows import Plan, Row
 from conformance.run.row import run_rows
 from conformance.verdict.blame import Blamer
 from conformance.verdict.rejudge import find_contradictions
 
-from ..builders import Cli
+from ..builders import Cli, bundled_plan, bundled_rows, spec
 from ..miniatures import Ran
-
-ROWS = {row.id: row for row in plan_of(load_suite()).rows if row.case.dst_strides}
 
 
 def row(case: str, type_: str = "f32") -> Row:
-    return ROWS[f"{case}[StaticReshape-{type_}]"]
+    return bundled_rows()[f"{case}[StaticReshape-{type_}]"]
 
 
 @pytest.mark.parametrize(("type_", "width"), [("f32", 4), ("bf16", 2)])
@@ -41,7 +38,8 @@ def test_the_reference_answers_at_declared_strides() -> None:
 def test_only_strides_that_overlap_are_unspecified() -> None:
     kinds = {
         each.case.id: {judged.meaning.kind for judged in each.steps[0].meanings}
-        for each in ROWS.values() if each.case.rule in ("layout-is-no-content", "strides-of-dst-overlap")
+        for each in bundled_plan().rows
+        if each.case.dst_strides and each.case.rule in ("layout-is-no-content", "strides-of-dst-overlap")
     }  # fmt: skip
     assert {case for case, kind in kinds.items() if kind == {"unspecified"}} == {*SHARED, WOVEN}
     assert all(kind in ({"legal"}, {"unspecified"}) for kind in kinds.values())
@@ -112,7 +110,7 @@ def test_answers_to_strides_that_overlap(case: str, backend: Reference, verdict:
     (result,) = run_rows([each], backend)
     assert set(result.verdicts.values()) == {verdict}, result
     header = {"claims": backend.claims.to_json(), "waivers": ()}
-    plan = Plan(load_suite(), (each,))
+    plan = Plan(bundled_plan().suite, (each,))
     assert not [*find_contradictions(plan, {each.id: result}, header)]  # also where the evidence is judged again
 
 
@@ -126,6 +124,6 @@ def test_answers_with_woven_dimensions(backend: Reference, verdict: str) -> None
     woven = row(WOVEN)
     (result,) = run_rows([woven], backend)
     assert set(result.verdicts.values()) == {verdict}
-    blamer = Blamer(load_suite().spec.rules)
+    blamer = Blamer(spec().rules)
     blamed = [blamer.blame(woven, result, document) for document in woven.documents]
     assert {each.blame for each in blamed if each} == ({"breaks only our ruling"} if verdict == "fail" else set())

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from conformance.adapter import load_adapter
-from conformance.load.cases import load_suite
 from conformance.model import Adapter, Array, Result, Tensor
 from conformance.plan.memory import volume_of
-from conformance.plan.rows import Row, plan_of
+from conformance.plan.rows import Row
 from conformance.run.row import run_row
 
+from ..builders import bundled_plan
 from ..miniatures import Bent
 
 
@@ -57,7 +57,7 @@ WAYS: dict[str, tuple[str | None, Callable[[Array, Tensor, tuple[Tensor, ...]], 
 @cache
 def rows_with_one_step() -> tuple[Row, ...]:
     """Some rows of every kind, with few elements."""
-    rows = [row for row in plan_of(load_suite()).rows if len(row.case.steps) == 1]
+    rows = [row for row in bundled_plan().rows if len(row.case.steps) == 1]
     return tuple(row for row in rows[::61] if volume_of(row.case.steps[0].src) < 4096)
 
 

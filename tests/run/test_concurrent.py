@@ -7,14 +7,13 @@ import pytest
 
 from conformance.adapter import load_adapter
 from conformance.isolate.protocol.remote import start_program, start_worker
-from conformance.load.cases import load_suite
 from conformance.model import Adapter
-from conformance.plan.rows import Row, plan_of
+from conformance.plan.rows import Row
 from conformance.run.row import run_rows
 from conformance.verdict.blame import Blamer
 
-SUITE = load_suite()
-ROWS = {row.id: row for row in plan_of(SUITE).rows if row.case.concurrent > 1}
+from ..builders import bundled_plan, bundled_rows, spec
+
 MISBEHAVING = Path(__file__).parents[1] / "misbehaving.py"
 ADAPTER = '''
 import os, sys, threading, time
@@ -66,7 +65,7 @@ COPIED = "copied-lengths-at-the-same-time-as-literal-ones"
 
 
 def row(case: str, way: str = "StaticReshape-f32") -> Row:
-    return ROWS[f"{case}[{way}]"]
+    return bundled_rows()[f"{case}[{way}]"]
 
 
 @pytest.fixture
@@ -91,7 +90,7 @@ def reference(request: pytest.FixtureRequest) -> Adapter:
 
 @pytest.mark.parametrize("way", ["StaticReshape-bf16", "Reshape-1-f32-s32-runtime", "Reshape-1-f32-s64-constant"])
 def test_the_reference_is_right_on_every_row(reference: Adapter, way: str) -> None:
-    rows = [row for row in ROWS.values() if f"[{way}]" in row.id]
+    rows = [row for row in bundled_plan().rows if row.case.concurrent > 1 and f"[{way}]" in row.id]
     assert rows
     for result in run_rows(rows, reference):
         assert set(result.verdicts.values()) == {"pass"}, result
@@ -109,7 +108,7 @@ def test_what_threads_share_is_found_and_held_against_no_text(isolated: bool) ->
     shared = row(COPIED)
     (result,) = run_rows([shared], adapter)
     assert set(result.verdicts.values()) == {"fail"}
-    blamed = Blamer(SUITE.spec.rules).blame(shared, result, "static-oneapi")
+    blamed = Blamer(spec().rules).blame(shared, result, "static-oneapi")
     assert blamed is not None
     assert (blamed.blame, blamed.premise.rule) == ("breaks only our ruling", "each-call-alone")
 
@@ -156,7 +155,6 @@ def test_a_program_is_sent_nothing_that_it_does_not_offer(facet: str, case: str)
     """Such as a fork, if it does not read `takes_src`."""
     remote = start_program(f"{sys.executable} {MISBEHAVING}")
     assert remote.claims.excludes(facet)
-    (asked,) = (row for row in plan_of(SUITE).rows if row.id == f"{case}[StaticReshape-f32]")
-    (result,) = run_rows([asked], remote)
+    (result,) = run_rows([row(case)], remote)
     assert set(result.verdicts.values()) == {"not claimed"}
     assert result.outcome.kind == "unsupported"

@@ -1,18 +1,17 @@
 """The steps of a case with `each` are one row, which names the step that fails."""
 
-from functools import cache
 from math import prod
 from typing import Any
 
 import pytest
 
-from conformance.load.cases import load_suite
 from conformance.model import Crashed, Result, Tensor
-from conformance.plan.rows import Plan, Row, plan_of
+from conformance.plan.rows import Plan, Row
 from conformance.run.row import run_row
 from conformance.verdict.rejudge import find_contradictions
 
 from .. import miniatures
+from ..builders import bundled_plan, bundled_rows
 
 
 class WrongFor(miniatures.Bent):
@@ -30,13 +29,8 @@ class WrongFor(miniatures.Bent):
         return answer
 
 
-@cache
-def rows() -> tuple[Row, ...]:
-    return plan_of(load_suite()).rows
-
-
-def row(case: str = "every-count-to-eleven-hundred", type_: str = "f32") -> Row:
-    return next(row for row in rows() if (row.case.id, row.type) == (case, type_))
+def row() -> Row:
+    return bundled_rows()["every-count-to-eleven-hundred[StaticReshape-f32]"]
 
 
 def result(one: Row, *counts: int, dies: bool = False) -> Result:
@@ -64,7 +58,7 @@ def test_the_first_step_that_fails_is_named(dies: bool) -> None:
 def test_evidence_of_a_failing_step_contradicts_nothing() -> None:
     one = row()
     done = result(one, 37)
-    back, plan = Result.from_json(done.to_json()), Plan(load_suite(), (one,))
+    back, plan = Result.from_json(done.to_json()), Plan(bundled_plan().suite, (one,))
     assert (back.step, back.outcome.dims, back.diagnosis) == (36, (1, 37), done.diagnosis)
     header = {
         "claims": {"operations": ["StaticReshape"], "not_claimed": [], "answers_special_zero": True},

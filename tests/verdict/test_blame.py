@@ -13,7 +13,7 @@ from conformance.verdict.blame import Blamed, Blamer
 from conformance.verdict.needs import FLAG
 from conformance.verdict.sentences import describe_rejections
 
-from ..builders import bundled_plan
+from ..builders import bundled_plan, bundled_rows
 from .one_fault_backends import FAULTS
 
 TEXT, FORBIDDEN, RULING = BLAMES
@@ -21,7 +21,7 @@ REJECTED, REJECTS = Outcome("rejected", stage="run", message="no"), "rejected a 
 
 
 def row_of(name: str) -> Row:
-    return next(row for row in bundled_plan().rows if row.id == name)
+    return bundled_rows()[name]
 
 
 def failed(row: Row, outcome: Outcome, diagnosis: str, **more: Any) -> Result:
