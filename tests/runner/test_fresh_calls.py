@@ -1,6 +1,8 @@
 """A row that fails is called again alone. What goes right there depends on the calls before it, and is blamed so."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,6 +45,30 @@ IF_ONE_PROCESS = "fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB) or src.reshap
 NOTE = "# went right alone: it depends on the calls before it"
 
 
+@pytest.fixture
+def run(tmp_path: Path, cli: Cli) -> Callable[..., list[Any]]:
+    """Run a library on the cases of a suite that turn something, and return the failures that the command names."""
+
+    def run(answer: str, cases: str, isolation: str = "worker", select: str = "turned") -> list[Any]:
+        (tmp_path / "mine.py").write_text(LIBRARY.format(answer=answer), encoding="utf-8")
+        words = ["--suite", write_suite(tmp_path, cases), "-k", select, "--isolation", isolation]
+        words += ["--type", "f32", "--operation", "StaticReshape", "--out", tmp_path / "out", "--json"]
+        failures: list[Any] = cli("run", f"{tmp_path / 'mine.py'}:Mine", *words).expect(1).data["failures"]
+        cli("verify", tmp_path / "out", "--suite", tmp_path).expect(0)
+        return failures
+
+    return run
+
+
+def blamed(*failures: Any) -> set[str]:
+    """Return the rules that some failures break."""
+    return {blame["rule"] for failure in failures for blame in failure["blames"].values()}
+
+
+def case_of(failure: Any) -> str:
+    return str(failure["row"]).partition("[")[0]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("answer", "isolation", "alone", "rules"),
@@ -56,57 +82,40 @@ NOTE = "# went right alone: it depends on the calls before it"
     ],
 )
 def test_a_row_that_goes_right_alone_breaks_no_text(
-    answer: str, isolation: str, alone: set[str], rules: set[str], tmp_path: Path, cli: Cli
+    answer: str, isolation: str, alone: set[str], rules: set[str], tmp_path: Path, run: Callable[..., list[Any]]
 ) -> None:
-    library = tmp_path / "mine.py"
-    library.write_text(LIBRARY.format(answer=answer), encoding="utf-8")
-    suite = write_suite(tmp_path, CASES)
-    words = ["run", f"{library}:Mine", "--suite", suite, "-k", "turned", "--type", "f32", "--isolation", isolation]
-    words += ["--operation", "StaticReshape", "--out", tmp_path / "out"]
-    said = cli(*words, "--json").expect(1).data
-    blamed = {blame["rule"] for failure in said["failures"] for blame in failure["blames"].values()}
-    assert blamed == rules
+    failures = run(answer, CASES, isolation)
+    assert blamed(*failures) == rules
     results = read(tmp_path / "out" / "results.jsonl").results
     assert {result.row.partition("[")[0] for result in results if result.right_alone} == alone
-    assert all((failure["repeat"] is None) == bool(alone) for failure in said["failures"])
+    assert all((failure["repeat"] is None) == bool(alone) for failure in failures)
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert (NOTE in page) == bool(alone)
-    cli("verify", tmp_path / "out", "--suite", suite).expect(0)
 
 
 @pytest.mark.slow
 def test_after_many_calls_a_row_counts_as_those_like_it(
-    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, run: Callable[..., list[Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fresh_calls, "_MAX_RIGHT", 2)
-    (tmp_path / "mine.py").write_text(LIBRARY.format(answer=ONLY_LATER), encoding="utf-8")
-    suite = write_suite(
-        tmp_path,
-        CASES + "".join(f"  - {{id: turned-{k}, rule: literal-lengths, {REST}}}\n" for k in range(3, 6)) + SEVEN,
-    )
-    words = ["run", f"{tmp_path / 'mine.py'}:Mine", "--suite", suite, "-k", "turned", "--type", "f32"]
-    said = cli(*words, "--operation", "StaticReshape", "--out", tmp_path / "out", "--json").expect(1).data
-    (of_another_kind,) = (each for each in said["failures"] if "seven" in each["row"])
-    alike = [each for each in said["failures"] if each != of_another_kind]
-    assert {blame["rule"] for each in alike for blame in each["blames"].values()} == {"each-call-alone"}
-    assert {each["repeat"] for each in said["failures"]} == {None}
+    more = "".join(f"  - {{id: turned-{k}, rule: literal-lengths, {REST}}}\n" for k in range(3, 6))
+    failures = run(ONLY_LATER, CASES + more + SEVEN)
+    alike = [each for each in failures if "seven" not in each["row"]]
+    assert len(alike) == len(failures) - 1
+    assert blamed(*alike) == {"each-call-alone"}
+    assert {each["repeat"] for each in failures} == {None}
     alone = [each.right_alone for each in read(tmp_path / "out" / "results.jsonl").results if each.is_failure]
     assert alone == ["row", "row", "row of its kind", "row of its kind", "row"], "the first of a kind is called"
-    cli("verify", tmp_path / "out", "--suite", suite).expect(0)
 
 
 @pytest.mark.slow
-def test_after_many_wrong_kinds_the_next_is_called_again(tmp_path: Path, cli: Cli) -> None:
-    (tmp_path / "mine.py").write_text(LIBRARY.format(answer=ALWAYS_OR_LATER), encoding="utf-8")
+def test_after_many_wrong_kinds_the_next_is_called_again(run: Callable[..., list[Any]]) -> None:
     rules = [rule.id for rule in bundled_plan().suite.spec.rules.values() if {*rule.documents} == {*DOCUMENTS}][:13]
     kinds = (f"  - {{id: turned-{rule}, rule: {rule}, {REST}}}\n" for rule in rules)
-    suite = write_suite(tmp_path, CASES.partition("  - {id: turned-into-five")[0] + "".join(kinds) + SEVEN)
-    words = ["run", f"{tmp_path / 'mine.py'}:Mine", "--suite", suite, "-k", "turned", "--type", "f32"]
-    words += ["--operation", "StaticReshape", "--isolation", "none"]
-    said = cli(*words, "--json").expect(1).data
-    assert len(said["failures"]) == 14
-    (seven,) = (each for each in said["failures"] if "seven" in each["row"])
-    assert {blame["rule"] for blame in seven["blames"].values()} == {"each-call-alone"}
+    cases = CASES.partition("  - {id: turned-into-five")[0] + "".join(kinds) + SEVEN
+    failures = run(ALWAYS_OR_LATER, cases, "none")
+    assert len(failures) == 14
+    assert blamed(*(each for each in failures if "seven" in each["row"])) == {"each-call-alone"}
 
 
 CHAIN_AND_STEPS = """about: A few.
@@ -140,58 +149,42 @@ class Mine(Reference):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("isolation", ["worker", "none"])
-def test_neither_a_chain_nor_steps_hide_what_goes_right_alone(isolation: str, tmp_path: Path, cli: Cli) -> None:
+def test_neither_a_chain_nor_steps_hide_what_goes_right_alone(isolation: str, run: Callable[..., list[Any]]) -> None:
     """Each fails again, as it makes several calls."""
-    (tmp_path / "mine.py").write_text(LIBRARY.format(answer=ONLY_LATER), encoding="utf-8")
-    words = ["run", f"{tmp_path / 'mine.py'}:Mine", "--suite", write_suite(tmp_path, CHAIN_AND_STEPS), "-k", "turned"]
-    words += ["--type", "f32", "--operation", "StaticReshape", "--isolation", isolation]
-    said = cli(*words, "--json").expect(1).data
-    blamed = {each["row"].partition("[")[0]: {b["rule"] for b in each["blames"].values()} for each in said["failures"]}
-    assert blamed.keys() == {"turned-in-a-chain", "turned-alone", "turned-in-steps"}
-    assert blamed["turned-alone"] == blamed["turned-in-steps"] == {"each-call-alone"}
+    failures = {case_of(each): each for each in run(ONLY_LATER, CHAIN_AND_STEPS, isolation)}
+    assert failures.keys() == {"turned-in-a-chain", "turned-alone", "turned-in-steps"}
+    assert blamed(failures["turned-alone"], failures["turned-in-steps"]) == {"each-call-alone"}
 
 
 @pytest.mark.slow
-def test_the_step_that_goes_right_alone_is_repeated_with_its_row(tmp_path: Path, cli: Cli) -> None:
-    (tmp_path / "mine.py").write_text(LIBRARY.format(answer=ONLY_LATER), encoding="utf-8")
-    suite = write_suite(tmp_path, CHAIN_AND_STEPS)
-    words = ["run", f"{tmp_path / 'mine.py'}:Mine", "--suite", suite, "-k", "turned-in-steps", "--type", "f32"]
-    said = cli(*words, "--operation", "StaticReshape", "--out", tmp_path / "out", "--json").expect(1).data
-    assert ["turned-in-steps" in failure["repeat"] for failure in said["failures"]] == [True]
-    cli("verify", tmp_path / "out", "--suite", suite).expect(0)
+def test_the_step_that_goes_right_alone_is_repeated_with_its_row(run: Callable[..., list[Any]]) -> None:
+    (failure,) = run(ONLY_LATER, CHAIN_AND_STEPS, select="turned-in-steps")
+    assert "turned-in-steps" in failure["repeat"]
 
 
 @pytest.mark.slow
 def test_a_row_that_was_not_called_again_names_no_steps(
-    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+    run: Callable[..., list[Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fresh_calls, "_MAX_RIGHT", 1)
-    (tmp_path / "mine.py").write_text(LIBRARY.format(answer=ONLY_LATER), encoding="utf-8")
     _, id_, steps = CHAIN_AND_STEPS.partition("  - id: turned-in-steps")
-    suite = write_suite(tmp_path, f"{CHAIN_AND_STEPS}{id_}-again{steps}")
-    words = ["run", f"{tmp_path / 'mine.py'}:Mine", "--suite", suite, "-k", "turned-in-step", "--type", "f32"]
-    said = cli(*words, "--operation", "StaticReshape", "--json").expect(1).data
-    assert [failure["repeat"] is None for failure in said["failures"]] == [False, True]
+    failures = run(ONLY_LATER, f"{CHAIN_AND_STEPS}{id_}-again{steps}", select="turned-in-step")
+    assert [failure["repeat"] is None for failure in failures] == [False, True]
 
 
 @pytest.mark.slow
-def test_after_a_process_ended_later_kinds_are_called_too(tmp_path: Path, cli: Cli) -> None:
-    (tmp_path / "mine.py").write_text(LIBRARY.format(answer=DIES_ALONE), encoding="utf-8")
-    words = ["run", f"{tmp_path / 'mine.py'}:Mine", "--suite", write_suite(tmp_path, CASES + SEVEN), "-k", "turned"]
-    said = cli(*words, "--type", "f32", "--operation", "StaticReshape", "--json").expect(1).data
-    rules = {each["row"].partition("[")[0]: {b["rule"] for b in each["blames"].values()} for each in said["failures"]}
-    assert rules["turned-into-seven"] == {"each-call-alone"}
+def test_after_a_process_ended_later_kinds_are_called_too(run: Callable[..., list[Any]]) -> None:
+    failures = run(DIES_ALONE, CASES + SEVEN)
+    assert blamed(*(each for each in failures if case_of(each) == "turned-into-seven")) == {"each-call-alone"}
 
 
 def test_lengths_left_open_by_a_graph_are_no_calls_before(tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "mine.py").write_text(COPIES_INTO_OPEN_LENGTHS, encoding="utf-8")
     words = ["run", f"{tmp_path / 'mine.py'}:Mine", "-k", "between-other-lengths-of-src"]
     words += ["--type", "f32", "--operation", "DynamicReshape-1", "--isolation", "none"]
-    (said,) = cli(*words, "--json").expect(1).data["failures"]
-    assert {blame["rule"] for blame in said["blames"].values()} == {"zero-empties"}
+    assert blamed(*cli(*words, "--json").expect(1).data["failures"]) == {"zero-empties"}
 
 
 def test_a_step_alone_has_the_same_elements(tmp_path: Path, cli: Cli) -> None:
     words = ["run", "planted:zero-without-sign", "-k", "edge-patterns-of-many-counts", "--type", "f16"]
-    (said,) = cli(*words, "--out", tmp_path / "out", "--json").expect(1).data["failures"]
-    assert {blame["rule"] for blame in said["blames"].values()} == {"content-is-bits"}
+    assert blamed(*cli(*words, "--out", tmp_path / "out", "--json").expect(1).data["failures"]) == {"content-is-bits"}
