@@ -118,9 +118,6 @@ REFUSED_FOR = {
 REFUSED = {text: words for words, texts in REFUSED_FOR.items() for text in texts}
 
 
-LOADABLE = [text for text in REFUSED if 0 < len(text) <= 400 and text.isprintable()]
-
-
 def rule(name: str, level: Level = "must", **forms: str) -> Rule:
     written: dict[str, Any] = dict.fromkeys(("requires", "where", "gives", "ensures", "when"))
     written.update({key: Expression(text, HERE) for key, text in forms.items()})
