@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from conformance.meaning.chains import meaning_of
 from conformance.meaning.contract import Contract, contracts
 from conformance.meaning.domain import FULL_DOMAIN, SMALL_DOMAIN, TINY_DOMAIN, Domain, calls
 from conformance.meaning.expression import CALL_NAMES, ENTRY_NAMES, NUMBER, Invalid, parse
@@ -114,6 +115,36 @@ def test_a_breach_beside_a_silence_is_illegal(
         meaning = contract.meaning(src, shape, zero, form)
         assert meaning.kind == "illegal"
         assert broken in meaning.rules
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_an_entry_that_no_rule_gives_a_meaning_is_never_inferred(spec: Spec, document: str) -> None:
+    without = contracts(spec, without="lower-bound")[document]
+    assert without.meaning((6,), (-2, 3), False) == Meaning("unspecified", (None, 3), ())
+    assert without.meaning((7,), (-2, 3), False).kind == "illegal"
+    assert without.meaning((6,), (-1, 3), False) == Meaning("legal", (2, 3), ())
+    assert contracts(spec, without="infer-keeps-count")[document].meaning((6,), (-1, 3), False).kind == "unspecified"
+
+
+def test_great_lengths_on_an_empty_tensor_may_be_rejected(spec: Spec) -> None:
+    """Also those of an earlier node of a chain; capacity excuses no other volume."""
+    contract, great = contracts(spec)["static-graph-v0.9"], (4294967296, 0)
+    assert contract.meaning((0, 2), great, False) == Meaning("legal", great, ("huge-on-empty",))
+    assert contract.meaning((0, 2), (2147483647, 0), False) == Meaning("legal", (2147483647, 0), ())
+    assert contract.meaning((2,), great, False).kind == "illegal"
+    chain = meaning_of(contract, (0, 2), (great, (0,)), (False, False), None)
+    assert chain == Meaning("legal", (0,), ("huge-on-empty",))
+
+
+@pytest.mark.parametrize(
+    ("type_", "is_exact", "kind"),
+    [("bool", True, "legal"), ("s64", True, "unspecified"), ("s64", False, "illegal"), ("f32", False, "illegal")],
+)
+def test_an_integer_that_spells_a_flag_exactly_is_unspecified(
+    spec: Spec, type_: str, is_exact: bool, kind: str
+) -> None:
+    form = FORM._replace(special_zero_type=type_, special_zero_is_exact=is_exact)
+    assert contracts(spec)["static-graph-v0.9"].meaning((2, 3), (3, 2), False, form).kind == kind
 
 
 def test_rules_that_contradict_each_other_leave_no_answer() -> None:
