@@ -62,19 +62,6 @@ def test_a_rejection_on_a_premise_of_ours(name: str, rule: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("outcome", "diagnosis", "rule"),
-    [
-        (Outcome("tensor", "f32", (6, 1)), "wrong dims", "layout-is-no-content"),
-        (Outcome("tensor", "f16", (3, 2)), "wrong type", "same-type"),
-    ],
-)
-def test_a_shape_with_gaps_is_read_by_a_ruling(outcome: Outcome, diagnosis: str, rule: str) -> None:
-    """No document says how entries lie in memory; they decide the lengths, and not the type."""
-    row = row_of("shape-entries-with-gaps[DynamicReshape-1-f32-s32]")
-    assert rules(row, failed(row, outcome, diagnosis)) == {rule}
-
-
-@pytest.mark.parametrize(
     ("name", "backend", "due"),
     [
         # A run of one row meets few needs, and none of them forbids to end the process.
@@ -247,24 +234,39 @@ def test_a_rejection_that_changes_shape_needs_no_other_threads() -> None:
     assert rules(row, changed, (single, beside)) == {"src-is-kept"}
 
 
-def test_the_answer_of_an_earlier_call_breaks_no_text() -> None:
-    row = row_of("leave-to-overwrite-ends-with-its-call[DynamicReshape-1-f32-s32]")
-    stale = failed(row, right_answer(row), "stale: an earlier answer")._replace(step=1)
-    assert forbidden_or_ruled(row, stale) == {(RULING, "each-call-alone")}
+DIMS = "wrong dims"
 
 
 @pytest.mark.parametrize(
-    ("name", "dims", "diagnosis", "rule"),
+    ("name", "step", "outcome", "diagnosis", "due"),
     [
-        ("one-shape-under-other-flags", (3, 0, 7), "wrong dims", "nodes-compose"),
-        ("minus-three-between-other-lengths-of-src", (6, 5), "answered an illegal call", "lower-bound"),
+        # No document says how entries lie in memory; they decide the lengths, and not the type.
+        ("shape-entries-with-gaps[DynamicReshape-1-f32-s32]", 0, Outcome("tensor", "f32", (6, 1)), DIMS,
+         (RULING, "layout-is-no-content")),
+        ("shape-entries-with-gaps[DynamicReshape-1-f32-s32]", 0, Outcome("tensor", "f16", (3, 2)), "wrong type",
+         (TEXT, "same-type")),
+        # The answer to an earlier call breaks no text, and one that no earlier call explains takes none.
+        ("leave-to-overwrite-ends-with-its-call[DynamicReshape-1-f32-s32]", 1, None, "stale: an earlier answer",
+         (RULING, "each-call-alone")),
+        ("one-shape-under-other-flags[DynamicReshape-1-f32-s32]", 1, Outcome("tensor", "f32", (3, 0, 7)), DIMS,
+         (RULING, "nodes-compose")),
+        ("minus-three-between-other-lengths-of-src[DynamicReshape-1-f32-s32]", 1, Outcome("tensor", "f32", (6, 5)),
+         "answered an illegal call", (FORBIDDEN, "lower-bound")),
+        # Lengths that a graph leaves open for its other steps excuse no first step.
+        ("counts-in-reverse[DynamicReshape-1-bf16-s32]", 0, None, "strides ignored", (RULING, "layout-is-no-content")),
+        # A run that answers nothing shows no more of a type than of any other property of its calls.
+        ("swaps-two-lengths[StaticReshape-f16]", 0, REJECTED, REJECTS, (TEXT, "literal-lengths")),
+        # A call without a meaning is blamed on the silence.
+        ("zero-past-the-rank-of-empty-src[StaticReshape-f32]", 0, Outcome("tensor", "f32", (1,)), DIMS,
+         (RULING, "zero-past-rank")),
     ],
-)
-def test_an_answer_that_no_earlier_call_explains_takes_none(
-    name: str, dims: tuple[int, ...], diagnosis: str, rule: str
+)  # fmt: skip
+def test_a_failure_with_none_beside_it(
+    name: str, step: int, outcome: Outcome | None, diagnosis: str, due: tuple[str, str]
 ) -> None:
-    row = row_of(f"{name}[DynamicReshape-1-f32-s32]")
-    assert rules(row, failed(row, Outcome("tensor", "f32", dims), diagnosis)._replace(step=1)) == {rule}
+    """The answer is right in type and dims if no outcome is given."""
+    row = row_of(name)
+    assert forbidden_or_ruled(row, failed(row, outcome or right_answer(row), diagnosis)._replace(step=step)) == {due}
 
 
 def test_wrong_dims_of_a_chain_alone_are_wrong_by_a_ruling() -> None:
@@ -397,17 +399,6 @@ def test_open_lengths_excuse_a_smallest_case_of_one_call() -> None:
     }
 
 
-def test_open_lengths_of_other_steps_excuse_no_first_step() -> None:
-    row = row_of("counts-in-reverse[DynamicReshape-1-bf16-s32]")
-    assert rules(row, failed(row, right_answer(row), "strides ignored")) == {"layout-is-no-content"}
-
-
-def test_a_rejection_in_a_run_of_few_rows_is_about_its_call() -> None:
-    """A run that answers nothing shows no more of a type than of any other property of its calls."""
-    row = row_of("swaps-two-lengths[StaticReshape-f16]")
-    assert rules(row, failed(row, REJECTED, REJECTS)) == {"literal-lengths"}
-
-
 def test_a_long_call_is_blamed_by_what_its_smallest_case_needs_too() -> None:
     """It has a length past 16 bits by chance: the zero is what both have."""
     row = row_of("a-copied-length-past-16-bits[StaticReshape-f32]")._replace(id="drawn-0-7[StaticReshape-f32]")
@@ -443,13 +434,6 @@ def test_an_illegal_call_with_an_answer_is_blamed_by_both(name: str, dims: tuple
     row = next(row for row in bundled_plan().rows if row.id.startswith(name) and "StaticReshape-f32" in row.id)
     result = failed(row, Outcome("tensor", "f32", dims), "answered an illegal call")
     assert forbidden_or_ruled(row, result._replace(verdicts={"static-oneapi": FAIL})) == {due}
-
-
-def test_a_call_without_a_meaning_is_blamed_on_the_silence() -> None:
-    row = row_of("zero-past-the-rank-of-empty-src[StaticReshape-f32]")
-    assert forbidden_or_ruled(row, failed(row, Outcome("tensor", "f32", (1,)), "wrong dims")) == {
-        (RULING, "zero-past-rank")
-    }
 
 
 def test_a_need_of_one_call_explains_less_than_one_of_many() -> None:
