@@ -31,27 +31,22 @@ def test_a_command_names_the_suite_of_its_run(folders: dict[str, str], suite: li
 
 
 @pytest.mark.parametrize(
-    ("target", "words"),
+    ("target", "more", "words"),
     [
-        (Target(), ["--drawn-rows", "7"]),
-        (Target(types=("f32", "f16"), large=True), ["--type", "f32", "--type", "f16", "--large", "--drawn-rows", "7"]),
-        (Target(shard="1/3"), ["--shard", "1/3", "--drawn-rows", "7"]),
-        (Target(require=("chain", "bf16")), ["--require", "chain", "--require", "bf16", "--drawn-rows", "7"]),
-        (Target(select="infer", last_failed="out"), ["--last-failed", "out", "-k", "infer"]),
-        (Target(select="--quick"), ["--quick"]),
+        (Target(), {}, ["--drawn-rows", "7"]),
+        (Target(types=("f32", "f16"), large=True), {},
+         ["--type", "f32", "--type", "f16", "--large", "--drawn-rows", "7"]),
+        (Target(shard="1/3"), {}, ["--shard", "1/3", "--drawn-rows", "7"]),
+        (Target(require=("chain", "bf16")), {}, ["--require", "chain", "--require", "bf16", "--drawn-rows", "7"]),
+        (Target(select="infer", last_failed="out"), {}, ["--last-failed", "out", "-k", "infer"]),
+        (Target(select="--quick"), {}, ["--quick"]),
+        (Target(), {"folders": {"claims": "my claims.yaml"}}, ["--claims", "my claims.yaml", "--drawn-rows", "7"]),
+        (Target(), {"waivers": [{"place": f"{place}:3"} for place in ("w.yaml", "w.yaml", "C:v.yaml")]},
+         ["--waivers", "w.yaml", "--waivers", "C:v.yaml", "--drawn-rows", "7"]),
     ],
-)
-def test_a_run_is_made_again_with_the_same_part_of_the_suite(target: Target, words: list[str]) -> None:
-    header = {"backend": {"adapter": "numpy"}, "target": target.to_json(), "drawn": {"seed": 0, "rows": 7}}
+)  # fmt: skip
+def test_a_run_is_made_again_with_the_same_part_of_the_suite(
+    target: Target, more: dict[str, Any], words: list[str]
+) -> None:
+    header = {"backend": {"adapter": "numpy"}, "target": target.to_json(), "drawn": {"seed": 0, "rows": 7}, **more}
     assert list_same_run(header) == ["conformance", "run", "numpy", *words]
-
-
-def test_a_run_is_made_again_with_its_claims() -> None:
-    header = {"backend": {"adapter": "numpy"}, "target": Target().to_json(), "folders": {"claims": "my claims.yaml"}}
-    assert list_same_run(header)[3:] == ["--claims", "my claims.yaml"]
-
-
-def test_a_run_is_made_again_with_its_waivers() -> None:
-    waivers = [{"place": f"{place}:3"} for place in ("w.yaml", "w.yaml", "C:v.yaml")]
-    header = {"backend": {"adapter": "numpy"}, "target": Target().to_json(), "waivers": waivers}
-    assert list_same_run(header)[3:] == ["--waivers", "w.yaml", "--waivers", "C:v.yaml"]

@@ -116,39 +116,28 @@ def test_rows_that_pass_are_only_counted(passing: PassingRun, tmp_path: Path) ->
     assert "drawn" not in none.footer
 
 
-def test_only_a_whole_run_says_that_all_factors_met(passing: PassingRun) -> None:
-    """Not one of fewer rows, and not one that ended before its last row."""
-    evidence, whole = passing.evidence, count_drawn_rows()
-    said = {
-        (asked, called, left_out): describe_drawn(
-            replace(
-                evidence,
-                header={**evidence.header, "drawn": {"seed": 0, "rows": asked}},
-                footer={**evidence.footer, "drawn": {"called": called, "failed": 0, "not_called": left_out}},
-            ),
-            SUITE,
-        )
-        for asked, called, left_out in (
-            (60, 60, 0), (60, 50, 10), (whole, whole - 1, 0), (whole, whole - 2, 1), (whole, whole - 2, 2),
-            (whole, whole, 0),
-        )
-    }  # fmt: skip
-    assert ["factors met" in str(words) for words in said.values()] == [False, False, False, False, True, True]
+WHOLE = count_drawn_rows()
 
 
 @pytest.mark.parametrize(
-    ("called", "left_out", "shard", "says"),
-    [(180, 0, None, True), (170, 10, None, True), (90, 90, "1/2", False), (0, 180, None, False), (20, 0, None, False)],
-)
-def test_only_a_whole_quick_run_says_which_pairs_met(
-    passing: PassingRun, called: int, left_out: int, shard: str | None, says: bool
+    ("select", "asked", "called", "left_out", "shard", "says"),
+    [
+        (None, 60, 60, 0, None, False), (None, 60, 50, 10, None, False), (None, WHOLE, WHOLE - 1, 0, None, False),
+        (None, WHOLE, WHOLE - 2, 1, None, False), (None, WHOLE, WHOLE - 2, 2, None, True),
+        (None, WHOLE, WHOLE, 0, None, True),
+        (QUICK, 180, 180, 0, None, True), (QUICK, 180, 170, 10, None, True), (QUICK, 180, 90, 90, "1/2", False),
+        (QUICK, 180, 0, 180, None, False), (QUICK, 180, 20, 0, None, False),
+    ],
+)  # fmt: skip
+def test_only_a_whole_run_says_what_met(
+    passing: PassingRun, select: str | None, asked: int, called: int, left_out: int, shard: str | None, says: bool
 ) -> None:
-    evidence = replace(
-        passing.evidence.with_target(select="--quick", shard=shard),
-        footer={**passing.evidence.footer, "drawn": {"called": called, "failed": 0, "not_called": left_out}},
-    )
-    evidence = replace(evidence, header={**evidence.header, "drawn": {"seed": 0, "rows": 180}})
-    assert ("factors met" in str(describe_drawn(evidence, SUITE))) == says
+    """Not one of fewer rows, and not one that ended before its last row."""
+    evidence = passing.evidence.with_target(select=select, shard=shard)
+    header = {**evidence.header, "drawn": {"seed": 0, "rows": asked}}
+    footer = {**evidence.footer, "drawn": {"called": called, "failed": 0, "not_called": left_out}}
+    said = describe_drawn(replace(evidence, header=header, footer=footer), SUITE)
+    assert ("factors met" in str(said)) == says
 
 
 @pytest.mark.slow
