@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 from threading import Barrier
 from typing import Any, NamedTuple
@@ -190,6 +190,14 @@ def test_progress_counts_the_drawn_rows_too(passing: PassingRun) -> None:
     assert passing.ticks == [*range(1, len(PLAN.rows) + 61)]
 
 
+def shrink_failing(rows: Iterable[Row], adapter: Any, **more: Any) -> Iterator[tuple[Row, Result]]:
+    """Call rows, and make each that fails as small as possible."""
+    for row in rows:
+        (result,) = run_rows([row], adapter, EVERYTHING)
+        if result.is_failure:
+            yield row, find_smallest(row, result, adapter, EVERYTHING, **more)
+
+
 class FailsAlways(Reference):
     """Raises for each call; counts the processes that it would have had."""
 
@@ -207,9 +215,8 @@ class FailsAlways(Reference):
 def test_a_call_that_always_fails_shrinks_in_few_processes() -> None:
     adapter = FailsAlways()
     row = next(row for row in drawn_rows(60) if len(row.steps) > 3)
-    (result,) = run_rows([row], adapter, EVERYTHING)
-    smallest = str(find_smallest(row, result, adapter, EVERYTHING).smallest_case)
-    assert smallest.count("shape:") == 1
+    ((_, found),) = shrink_failing([row], adapter)
+    assert str(found.smallest_case).count("shape:") == 1
     assert adapter.processes == 2
 
 
@@ -227,10 +234,8 @@ class FailsOnce(FailsAlways):
 def test_a_call_that_goes_right_alone_says_what_it_may_depend_on(
     many: list[Row], threads: bool, on: str, quick: bool
 ) -> None:
-    row = next(row for row in many if (row.case.concurrent > 1) == threads)
-    adapter = FailsOnce()
-    (result,) = run_rows([row], adapter, EVERYTHING)
-    found = find_smallest(row, result, adapter, EVERYTHING, quick)
+    one = next(row for row in many if (row.case.concurrent > 1) == threads)
+    ((row, found),) = shrink_failing([one], FailsOnce(), quick=quick)
     assert list_shown_lines(row, found, True)[0].startswith(f"# went right alone: it depends on {on}")
 
 
@@ -247,16 +252,14 @@ class RightOnce(Reference):
 def test_a_call_in_this_process_is_made_on_another_instance(many: list[Row]) -> None:
     row, adapter = next(row for row in many if len(row.case.steps) == 1), RightOnce()
     adapter.compiled = 1
-    (result,) = run_rows([row], adapter, EVERYTHING)
-    assert find_smallest(row, result, adapter, EVERYTHING, open_another=RightOnce).right_alone == "row"
+    assert [found.right_alone for _, found in shrink_failing([row], adapter, open_another=RightOnce)] == ["row"]
 
 
 def test_a_quick_run_writes_one_call_with_nothing_around_it(many: list[Row]) -> None:
     adapter = FailsAlways()
     row = next(row for row in many if row.case.concurrent > 1 and len(row.case.steps[0].shapes) > 1)
-    (result,) = run_rows([row], adapter, EVERYTHING)
-    written = str(find_smallest(row, result, adapter, EVERYTHING, quick=True).smallest_case)
-    assert not any(f"{key}:" in written for key in ("steps", "concurrent", "chain", "layout"))
+    ((_, found),) = shrink_failing([row], adapter, quick=True)
+    assert not any(f"{key}:" in str(found.smallest_case) for key in ("steps", "concurrent", "chain", "layout"))
     assert adapter.processes == 2
 
 
@@ -291,20 +294,11 @@ class RejectsInfers(Reference):
 
 
 def test_a_smallest_case_has_nothing_but_what_fails(many: list[Row]) -> None:
-    adapter, rows = RejectsInfers(), []
-    for row in many[:400]:
-        step = row.case.steps[0]
-        if (
-            row.case.declared is not None
-            and step.layout != "dense"
-            and -1 in step.shapes[0]
-            and row.shape_passed_as != "runtime"
-        ):
-            rows.append(row)
-    failing = [(row, result) for row in rows if (result := next(run_rows([row], adapter, EVERYTHING))).is_failure][:5]
-    assert failing
-    for row, result in failing:
-        assert "rule: infer-keeps-count\n" in str(find_smallest(row, result, adapter, EVERYTHING).smallest_case)
+    rows = (row for row in many[:400] if row.case.declared is not None and row.shape_passed_as != "runtime")
+    unusual = (row for row in rows if row.case.steps[0].layout != "dense" and -1 in row.case.steps[0].shapes[0])
+    smallest = [found.smallest_case for _, found in islice(shrink_failing(unusual, RejectsInfers()), 5)]
+    assert smallest
+    assert all("rule: infer-keeps-count\n" in str(each) for each in smallest)
 
 
 class RejectsOpenLengths(Reference):
@@ -319,10 +313,9 @@ class RejectsOpenLengths(Reference):
 def test_one_call_of_a_sequence_leaves_the_same_lengths_open(many: list[Row]) -> None:
     sequences = [row for row in many if len(row.steps) > 1 and not row.case.unknown_rank]
     row = next(row for row in sequences if row.steps[0].graph.src.dims is None)
-    (result,) = run_rows([row], adapter := RejectsOpenLengths(), EVERYTHING)
-    smallest = str(find_smallest(row, result, adapter, EVERYTHING).smallest_case)
-    assert smallest.count("src:") == 1
-    assert "unknown_rank: true\n" in smallest
+    ((_, found),) = shrink_failing([row], RejectsOpenLengths())
+    assert str(found.smallest_case).count("src:") == 1
+    assert "unknown_rank: true\n" in str(found.smallest_case)
 
 
 class TakesListedShapes(Reference):
@@ -335,13 +328,9 @@ class TakesListedShapes(Reference):
 
 
 def test_a_case_about_a_type_of_shape_keeps_that_type(many: list[Row]) -> None:
-    adapter = TakesListedShapes()
-    rows = [row for row in many if row.case.shape_type]
-    failing = [(row, result) for row in rows if (result := next(run_rows([row], adapter, EVERYTHING))).is_failure]
+    failing = list(shrink_failing((row for row in many if row.case.shape_type), TakesListedShapes()))
     assert failing
-    for row, result in failing:
-        smallest = find_smallest(row, result, adapter, EVERYTHING).smallest_case
-        assert f"shape_type: {row.case.shape_type}\n" in str(smallest)
+    assert all(f"shape_type: {row.case.shape_type}\n" in str(found.smallest_case) for row, found in failing)
 
 
 @pytest.mark.slow
