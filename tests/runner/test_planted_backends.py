@@ -1,5 +1,8 @@
 """Planted bad backends are driven through the whole of every run; where one escapes, nothing is said to conform."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from inspect import unwrap
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +12,11 @@ from conformance.evidence.results import read
 from conformance.isolate.backend import Isolation
 from conformance.isolate.process.launch import ProcessLimits
 from conformance.load.cases import load_suite
+from conformance.model import Kind, OutcomeKind, Result
 from conformance.plan.rows import Plan, plan_of, plan_of_cases
+from conformance.run import diagnose, judge
 from conformance.runner import planted_backends
-from conformance.verdict import planted
+from conformance.verdict import conclude, planted
 
 from .. import builders
 from ..builders import Command, mini, some_slow
@@ -60,6 +65,56 @@ def test_a_planted_backend_that_escapes_shows_no_failure(command: Command, monke
     assert {word for cells in builders.table_of(said.out).values() for word in cells[:3]} == {"nothing shown"}
     assert {len(cells) for cells in builders.table_of(said.out).values()} == {4}  # types and tests, and no failures
     command.run(mini("ClaimsNothing")).expect(5, out="no verdict of this run is reliable")
+
+
+@contextmanager
+def replaced(owner: Any, name: str, instead: Any) -> Iterator[None]:
+    """Replace an attribute or an item; planted backends are then run each time, as they may fail less often."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(planted_backends, "_run_planted_backend", unwrap(planted_backends._run_planted_backend))
+        (patch.setitem if isinstance(owner, dict) else patch.setattr)(owner, name, instead)
+        yield
+
+
+def cell(outcome: OutcomeKind, kind: Kind) -> tuple[Any, str, Any]:
+    """Return a cell of the table of verdicts turned into a pass."""
+    return judge.OUTCOME_VERDICTS, outcome, {**judge.OUTCOME_VERDICTS[outcome], kind: ("pass", "")}
+
+
+def expect_caught(command: Command, backend: str) -> None:
+    """Show that a run says yes without its planted backends, and that with them no verdict holds."""
+    with replaced(planted_backends, "run_all", lambda *_: dict.fromkeys(NAMES, 1)):
+        command.run(backend).expect(0)
+    said = command.run(backend, "--json").expect(5)
+    assert said.data["why"].startswith("our own planted fault was not caught: ")
+    assert not [each for each in said.data["sentences"] if each.startswith("conforms to")]
+
+
+to_json = Result.to_json
+LIES: dict[str, tuple[Any, str, Any]] = {
+    "compares nothing": (judge, "diagnose", lambda *_: None),
+    "passes everything": (judge, "judge", lambda *_: judge.Judgement("pass")),
+    "finds all bytes equal": (diagnose, "are_equal", lambda *_: True),
+    "writes only passes": (
+        Result, "to_json", lambda result: to_json(result._replace(verdicts=dict.fromkeys(result.verdicts, "pass"))),
+    ),
+    "passes any answer": cell("tensor", "illegal"),
+    "passes any rejection": cell("rejected", "legal"),
+    "always ends with 0": (conclude, "choose_exit_code", lambda *_: (0, "done")),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lie", LIES)
+def test_a_suite_that_lies_catches_itself(command: Command, lie: str) -> None:
+    with replaced(*LIES[lie]):
+        expect_caught(command, "reference")
+
+
+def test_a_suite_without_the_case_that_catches_a_fault(command: Command) -> None:
+    before, _, after = builders.CASES.partition("  - id: patterns")
+    builders.write_cases(command.folder, before + after[after.index("  - {id: eight") :])
+    expect_caught(command, mini("Flushes"))
 
 
 @pytest.mark.slow
