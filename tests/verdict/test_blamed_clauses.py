@@ -41,18 +41,12 @@ class AllowedBlame(NamedTuple):
     def allows(self, said: ShownBlame) -> bool:
         return said.blame in self.blames and any(fnmatch(said.rule, rule) for rule in self.rules)
 
-    def __str__(self) -> str:
-        return " or ".join(self.blames) + (f" by {' or '.join(self.rules)}" if self.rules != ("",) else "")
-
 
 class ShownBlame(NamedTuple):
     """The blame and the rule that a run shows for a backend in one document."""
 
     blame: str
     rule: str
-
-    def __str__(self) -> str:
-        return f"{self.blame} by {self.rule}" if self.rule else self.blame
 
 
 Expected = Mapping[str, AllowedBlame]
@@ -246,12 +240,10 @@ def list_shown_blames(name: str) -> Iterator[tuple[str, ShownBlame]]:
             yield document, ShownBlame(ERROR, kinds[0].common.diagnosis)
 
 
-def list_differences(name: str, expected: Expected) -> list[str]:
-    return [
-        f"{document}: wrong {'rule' if said.blame in want.blames else 'blame'}: said {said}; due {want}"
-        for document, said in list_shown_blames(name)
-        if not (want := expected[document]).allows(said)
-    ]
+def list_differences(name: str, expected: Expected) -> list[tuple[str, ShownBlame, AllowedBlame]]:
+    """List the documents with another blame than is due, what was said there, and what is due."""
+    shown = list_shown_blames(name)
+    return [(document, said, expected[document]) for document, said in shown if not expected[document].allows(said)]
 
 
 @pytest.mark.parametrize(
