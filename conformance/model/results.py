@@ -45,7 +45,7 @@ class Outcome(NamedTuple):
         return self.kind in ("crash", "timeout")
 
     @property
-    def was_called(self) -> bool:
+    def reached_library(self) -> bool:
         """Ask whether the library got the call; an adapter may have no way to make it."""
         return self.kind not in ("none", "unsupported")
 

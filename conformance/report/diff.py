@@ -349,7 +349,7 @@ def _compare(
             way = find_direction(before, after)
             if before == after == FAIL and new_rank < rank:
                 way = "worse"
-            elif (before, after) == (FAIL, NOT_CLAIMED) and now.outcome.was_called and is_same_scope:
+            elif (before, after) == (FAIL, NOT_CLAIMED) and now.outcome.reached_library and is_same_scope:
                 way = "better"
             alike.setdefault((before, after, way), []).append(document)
     for (old, new, way), documents in alike.items():

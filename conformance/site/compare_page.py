@@ -215,7 +215,7 @@ def _describe_tests(numbers: Sequence[int]) -> str:
 
 
 def _count_unexecuted(runs: Sequence[JudgedRun]) -> Counter[str]:
-    seen = {result.row for run in runs for result in run.evidence.results if result.outcome.was_called}
+    seen = {result.row for run in runs for result in run.evidence.results if result.outcome.reached_library}
     return Counter(row.case.id for row in runs[0].plan.rows if row.id not in seen)
 
 

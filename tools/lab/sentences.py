@@ -115,7 +115,7 @@ def _unshown(rows: Rows, published: Callable[[str], dict[str, Result] | str], pl
         results = published(folder)
         if isinstance(results, str):  # said once for each folder
             continue
-        called = [results[row] for row in chosen if row in results and results[row].outcome.was_called]
+        called = [results[row] for row in chosen if row in results and results[row].outcome.reached_library]
         wrong = [result for result in called if not _did(result, rows.did)]
         if not called:
             yield f"{folder}: no row of {rows.expression!r} was called"
