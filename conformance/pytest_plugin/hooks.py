@@ -34,11 +34,12 @@ from ..report.failure_text import format_failure, format_headline
 from ..report.row_results import RowResult
 from ..run.ended_process import AFTER_HANGS
 from ..run.quiet_backend import quiet_backend, stay_in
-from ..runner.run_suite import BackendSetup, RunRequest, choose_rows, load_waivers, set_up_backend
+from ..runner.run_suite import BackendSetup, RunRequest, choose_rows, set_up_backend
 from ..system.exit_codes import CommandError
 from ..system.files import lock_folder
 from ..system.groups import group_pairs
 from ..system.terminal import plain
+from ..verdict.waive import load_all
 from . import selection
 from .calls import RowCalls
 from .conclusion import SessionConclusion, keep_warning_filters_out
@@ -58,7 +59,7 @@ def register(config: pytest.Config) -> None:
         target = selection.target(plan, config.option)
         named = selection.select_named_rows(plan, config, layers(find_folders(folder).cases, find_cases_folder()))
         request = read_request(config, plan, target)
-        waivers = load_waivers(request)  # before anything is started
+        waivers = load_all(request.waivers, request.plan)  # before anything is started
         with quiet_backend():
             adapter = open_backend(request.backend, request.isolation, request.limits)
             try:

@@ -103,7 +103,7 @@ def run_suite(
     Without `open_folder` no file is written, and the evidence holds only the rows that ran.
     """
     gc.freeze()  # the plan stays; otherwise the collector would take most of the time of a run
-    waivers = load_waivers(request)  # before anything is started
+    waivers = waive.load_all(request.waivers, request.plan)  # before anything is started
     here, me = os.getcwd(), os.getpid()
     with quiet_backend() as notes, note_opened_files() if request.with_subject else nullcontext() as opened:
         with use_backend(request.backend, request.isolation, request.limits, opened) as adapter, ExitStack() as calls:
@@ -206,11 +206,6 @@ class BackendSetup:
 
     def apply_waivers(self, row: Row, result: Result) -> Result:
         return waive.apply_waivers(result, row, self.header, self.blamer)
-
-
-def load_waivers(request: RunRequest) -> list[waive.Waiver]:
-    """Load the waivers of a request, for any backend; Malformed if a file cannot be used."""
-    return waive.load_all(request.waivers, request.plan)
 
 
 def set_up_backend(request: RunRequest, adapter: Adapter, waivers: Sequence[waive.Waiver]) -> BackendSetup:

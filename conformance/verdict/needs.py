@@ -49,7 +49,7 @@ class Need(NamedTuple):
 class Needs:
     """Counts how often a backend answered calls with a need rightly, and how often it did not answer them."""
 
-    def __init__(self, rules: Iterable[Rule], rows: Iterable[Row] = (), results: Mapping[str, Result] | None = None):
+    def __init__(self, rules: Iterable[Rule], rows: Iterable[Row], results: Mapping[str, Result]) -> None:
         self._offers = [(at, rule) for at, rule in enumerate(rules) if rule.offered_facets or rule.offered_calls]
         self._of_calls = [
             (at, Need(rule.id), condition(rule.offered_calls.text)) for at, rule in self._offers if rule.offered_calls
@@ -67,7 +67,7 @@ class Needs:
         self._answered: set[str] = set()
         self._copying_by_index: set[str] = set()
         for row in rows:
-            result, document = (results or {}).get(row.id), row.documents[0]
+            result, document = results.get(row.id), row.documents[0]
             if result is None or result.step >= len(row.case.steps):
                 continue
             verdict = result.verdicts.get(document)
