@@ -160,6 +160,11 @@ class Result(NamedTuple):
         """Ask whether the row is `not run` in each document. One that is waived or not claimed is not called either."""
         return {*self.verdicts.values()} == {NOT_RUN}
 
+    def describe(self) -> str:
+        """Say in a few words what the backend did, and what is wrong with a tensor."""
+        wrong = f" ({self.diagnosis})" if self.diagnosis and self.outcome.kind == "tensor" else ""
+        return self.outcome.describe(with_message=False) + wrong
+
     def to_json(self) -> dict[str, Any]:
         """Return the record in results.jsonl, without the milliseconds, so that equal runs write equal rows."""
         record: dict[str, Any] = {"record": "row", "row": self.row}

@@ -12,7 +12,6 @@ from ..evidence.results import Evidence
 from ..model import BAD, ERROR, FAIL, NOT_CLAIMED, NOT_RUN, OBSERVED, RIGHT, WAIVED, Claims, Result, StandingName
 from ..model.verdicts import FAILED_OR_WAIVED, SEVERITIES, Severity
 from ..plan.rows import Plan, parse_drawn_id
-from ..runner.repeat import answer
 from ..system.groups import group_pairs
 from ..verdict.blame import Blamed, find_worst_severity
 from ..verdict.conclude import Conclusion, conclude_evidence
@@ -314,7 +313,7 @@ def _compare_blames(concluded: Iterable[Conclusion]) -> Iterator[BlamesOfDocumen
 
 def _make_lone(rule: str, held: Result, is_new: bool) -> Change:
     """Make the change of a row that only one run has. It is neither better nor worse."""
-    ends = ("/".join(dict.fromkeys(held.verdicts.values())), answer(held)), ("no such row", "")
+    ends = ("/".join(dict.fromkeys(held.verdicts.values())), held.describe()), ("no such row", "")
     return _make_change(rule, held, tuple(held.verdicts), "other", ends[::-1] if is_new else ends, ("suite",))
 
 
@@ -323,7 +322,7 @@ def _compare_drawn_row(rule: str, held: Result, is_new: bool, headers: HeaderCha
     causes = _find_other_causes(dict.fromkeys(each.cause for each in headers)) or ("flaky",)
     failed = group_pairs((verdict, document) for document, verdict in held.verdicts.items() if verdict not in RIGHT)
     for verdict, documents in failed.items():
-        ends = (verdict, answer(held)), (_NOT_FAILED, "not kept")
+        ends = (verdict, held.describe()), (_NOT_FAILED, "not kept")
         was, now = ends[::-1] if is_new else ends
         yield _make_change(rule, held, documents, find_direction(was[0], now[0]), (was, now), causes)
 
@@ -353,7 +352,7 @@ def _compare(
                 way = "better"
             alike.setdefault((before, after, way), []).append(document)
     for (old, new, way), documents in alike.items():
-        if old == new and (answer(was), was.diagnosis) == (answer(now), now.diagnosis):
+        if old == new and (was.describe(), was.diagnosis) == (now.describe(), now.diagnosis):
             continue  # a message in other words, or a step beside the one that decided
         known = plan.suite.spec.rules.get(rule)
         ruled = known is not None and any(document in known.decided_for for document in documents)
@@ -364,7 +363,7 @@ def _compare(
 
 def _answer(result: Result, verdict: str) -> str:
     """Say what a run did; what is wrong with that, only for documents in which it fails."""
-    return answer(result if verdict in FAILED_OR_WAIVED else result._replace(diagnosis=None))
+    return (result if verdict in FAILED_OR_WAIVED else result._replace(diagnosis=None)).describe()
 
 
 def _rank_severity(result: Result, blamed: Blamed | None) -> int:

@@ -72,20 +72,14 @@ def _find_differences(before: Mapping[str, Result], every: Mapping[str, Row], ag
         was, row = before.get(now.row), every[now.row]
         if was is None:  # a drawn row that did not fail, or not as the first of its kind
             if now.is_failure and make_failure_key(row, now) not in kinds:
-                yield f"{row.id}: the evidence says that no drawn row fails so, now {answer(now)}"
+                yield f"{row.id}: the evidence says that no drawn row fails so, now {now.describe()}"
         elif _pick_comparable(was) != _pick_comparable(now):
-            same = answer(was) == answer(now)
-            answers = f"{answer(was)}, now {answer(now)}"
-            yield f"{now.row}: the evidence says {answers}{', with other content or in another step' if same else ''}"
+            then, here = was.describe(), now.describe()
+            other = ", with other content or in another step" if then == here else ""
+            yield f"{now.row}: the evidence says {then}, now {here}{other}"
 
 
 def _pick_comparable(result: Result) -> Any:
     """Return the part of a result that is the same in every run: no message, no number of calls, no waiver."""
     outcomes = [outcome._replace(message=None, call_number=1) for outcome in result.outcomes]
     return outcomes, result.step, result.digests, result.diagnosis
-
-
-def answer(result: Result) -> str:
-    """Say in a few words what the backend did, and what is wrong with a tensor."""
-    wrong = f" ({result.diagnosis})" if result.diagnosis and result.outcome.kind == "tensor" else ""
-    return result.outcome.describe(with_message=False) + wrong

@@ -152,9 +152,7 @@ def conclude_claims(plan: Plan, evidence: Evidence) -> Conclusion:
 def _lacks_rows(plan: Plan, results: Mapping[str, Result], target: Target, claims: Claims) -> bool:
     """Ask whether a row of the target was not run, such as those after a limit of failures."""
     return any(
-        row.id not in results or results[row.id].is_not_run
-        for row in plan.rows
-        if is_in_target(row, target, claims)
+        row.id not in results or results[row.id].is_not_run for row in plan.rows if is_in_target(row, target, claims)
     )
 
 
