@@ -17,11 +17,6 @@ from ..builders import bundled_plan
 from ..miniatures import Bent
 
 
-def flip(memory: Any, at: int, answer: Array) -> Array:
-    memory[at] ^= 1
-    return answer
-
-
 class NoFunctions(np.ndarray[Any, Any]):
     __array_function__ = None  # type: ignore[assignment]
 
@@ -30,25 +25,20 @@ def tensor(type_: str, answer: Array, dims: Any = None) -> Tensor:
     return Tensor(type_, dims or answer.shape, answer.strides, bytearray(answer.tobytes()), 0)
 
 
-WAYS: dict[str, tuple[str | None, Callable[[Array, Tensor, tuple[Tensor, ...]], Any]]] = {
-    "as it is": (None, lambda answer, src, shapes: answer),
-    "a view of src": (None, lambda answer, src, shapes: src.array().reshape(answer.shape)),
-    "a flat view of src": ("wrong dims", lambda answer, src, shapes: src.array().reshape(-1)),
-    "flat": ("wrong dims", lambda answer, src, shapes: answer.reshape(-1)),
-    "with a step": (None, lambda answer, src, shapes: np.repeat(answer[..., None], 2, axis=-1)[..., 0]),
-    "a subclass": (None, lambda answer, src, shapes: answer.view(np.recarray)),
-    "a subclass without functions of NumPy": (None, lambda answer, src, shapes: answer.view(NoFunctions)),
-    "big-endian": ("adapter error", lambda answer, src, shapes: answer.astype(answer.dtype.newbyteorder(">"))),
-    "another type of these bits": ("adapter error", lambda answer, src, shapes: answer.view(f"V{answer.itemsize}")),
-    "a scalar": (None, lambda answer, src, shapes: answer if answer.shape else answer[()]),
-    "a tensor": (None, lambda answer, src, shapes: tensor(src.type, answer)),
+WAYS: dict[str, tuple[str | None, Callable[[Array, Tensor], Any]]] = {
+    "as it is": (None, lambda answer, src: answer),
+    "a view of src": (None, lambda answer, src: src.array().reshape(answer.shape)),
+    "a flat view of src": ("wrong dims", lambda answer, src: src.array().reshape(-1)),
+    "flat": ("wrong dims", lambda answer, src: answer.reshape(-1)),
+    "with a step": (None, lambda answer, src: np.repeat(answer[..., None], 2, axis=-1)[..., 0]),
+    "a subclass": (None, lambda answer, src: answer.view(np.recarray)),
+    "a subclass without functions of NumPy": (None, lambda answer, src: answer.view(NoFunctions)),
+    "big-endian": ("adapter error", lambda answer, src: answer.astype(answer.dtype.newbyteorder(">"))),
+    "another type of these bits": ("adapter error", lambda answer, src: answer.view(f"V{answer.itemsize}")),
+    "a scalar": (None, lambda answer, src: answer if answer.shape else answer[()]),
+    "a tensor": (None, lambda answer, src: tensor(src.type, answer)),
     "a tensor of lengths that are no integers": (
-        "adapter error", lambda answer, src, shapes: tensor(src.type, answer, tuple(map(float, answer.shape))),
-    ),
-    "src changed": ("src changed", lambda answer, src, shapes: flip(src.memory, src.offset, answer)),
-    "memory around src changed": ("wrote outside src", lambda answer, src, shapes: flip(src.memory, 0, answer)),
-    "shape changed": (
-        "shape changed", lambda answer, src, shapes: flip(shapes[0].memory, -1, answer) if shapes else answer,
+        "adapter error", lambda answer, src: tensor(src.type, answer, tuple(map(float, answer.shape))),
     ),
 }  # fmt: skip
 """The diagnosis of such an answer, and how it is made from the right one."""
@@ -73,7 +63,7 @@ class Twisted(Bent):
 
     def bent(self, answer: Any, src: Tensor, shapes: tuple[Tensor, ...]) -> Any:
         has_elements = isinstance(answer, np.ndarray) and answer.size
-        return WAYS[self.way][1](answer, src, shapes) if has_elements else answer
+        return WAYS[self.way][1](answer, src) if has_elements else answer
 
 
 def without_sharing(result: Result) -> Result:

@@ -12,7 +12,6 @@ import pytest
 
 from adapters.reference import Reference
 from conformance.adapter import FAMILIES, load_adapter
-from conformance.cli import main as cli
 from conformance.draw import combinations
 from conformance.draw.combinations import read_combinations
 from conformance.draw.factors import Factors, OperationWay
@@ -384,11 +383,6 @@ def test_a_resumed_run_draws_again(
     evidence = run_plan(tmp_path, RING, resume=True)
     assert evidence.footer["resumed"] == len(PLAN.rows)
     assert [result.row for result in evidence.results] == [result.row for result in ring[1].results]
-
-
-def test_a_part_of_the_rows_has_no_drawn_ones(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["run", "reference", "--drawn-rows", "5", "-k", "infer"]) == 2
-    assert "--drawn-rows 5 draws calls of all that is claimed" in capsys.readouterr().err
 
 
 # ── what is drawn ─────────────────────────────────────────────────────────────────────────────────
