@@ -60,7 +60,7 @@ def run(tmp_path: Path, cli: Cli) -> Callable[..., list[Any]]:
     return run
 
 
-def blamed(*failures: Any) -> set[str]:
+def find_blamed_rules(*failures: Any) -> set[str]:
     """Return the rules that some failures break."""
     return {blame["rule"] for failure in failures for blame in failure["blames"].values()}
 
@@ -85,7 +85,7 @@ def test_a_row_that_goes_right_alone_breaks_no_text(
     answer: str, isolation: str, alone: set[str], rules: set[str], tmp_path: Path, run: Callable[..., list[Any]]
 ) -> None:
     failures = run(answer, CASES, isolation)
-    assert blamed(*failures) == rules
+    assert find_blamed_rules(*failures) == rules
     results = read(tmp_path / "out" / "results.jsonl").results
     assert {result.row.partition("[")[0] for result in results if result.right_alone} == alone
     assert all((failure["repeat"] is None) == bool(alone) for failure in failures)
@@ -102,7 +102,7 @@ def test_after_many_calls_a_row_counts_as_those_like_it(
     failures = run(ONLY_LATER, CASES + more + SEVEN)
     alike = [each for each in failures if "seven" not in each["row"]]
     assert len(alike) == len(failures) - 1
-    assert blamed(*alike) == {"each-call-alone"}
+    assert find_blamed_rules(*alike) == {"each-call-alone"}
     assert {each["repeat"] for each in failures} == {None}
     alone = [each.right_alone for each in read(tmp_path / "out" / "results.jsonl").results if each.is_failure]
     assert alone == ["row", "row", "row of its kind", "row of its kind", "row"], "the first of a kind is called"
@@ -115,7 +115,7 @@ def test_after_many_wrong_kinds_the_next_is_called_again(run: Callable[..., list
     cases = CASES.partition("  - {id: turned-into-five")[0] + "".join(kinds) + SEVEN
     failures = run(ALWAYS_OR_LATER, cases, "none")
     assert len(failures) == 14
-    assert blamed(*(each for each in failures if "seven" in each["row"])) == {"each-call-alone"}
+    assert find_blamed_rules(*(each for each in failures if "seven" in each["row"])) == {"each-call-alone"}
 
 
 CHAIN_AND_STEPS = """about: A few.
@@ -153,7 +153,7 @@ def test_neither_a_chain_nor_steps_hide_what_goes_right_alone(isolation: str, ru
     """Each fails again, as it makes several calls."""
     failures = {case_of(each): each for each in run(ONLY_LATER, CHAIN_AND_STEPS, isolation)}
     assert failures.keys() == {"turned-in-a-chain", "turned-alone", "turned-in-steps"}
-    assert blamed(failures["turned-alone"], failures["turned-in-steps"]) == {"each-call-alone"}
+    assert find_blamed_rules(failures["turned-alone"], failures["turned-in-steps"]) == {"each-call-alone"}
 
 
 @pytest.mark.slow
@@ -175,16 +175,20 @@ def test_a_row_that_was_not_called_again_names_no_steps(
 @pytest.mark.slow
 def test_after_a_process_ended_later_kinds_are_called_too(run: Callable[..., list[Any]]) -> None:
     failures = run(DIES_ALONE, CASES + SEVEN)
-    assert blamed(*(each for each in failures if case_of(each) == "turned-into-seven")) == {"each-call-alone"}
+    assert find_blamed_rules(*(each for each in failures if case_of(each) == "turned-into-seven")) == {
+        "each-call-alone"
+    }
 
 
 def test_lengths_left_open_by_a_graph_are_no_calls_before(tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "mine.py").write_text(COPIES_INTO_OPEN_LENGTHS, encoding="utf-8")
     words = ["run", f"{tmp_path / 'mine.py'}:Mine", "-k", "between-other-lengths-of-src"]
     words += ["--type", "f32", "--operation", "DynamicReshape-1", "--isolation", "none"]
-    assert blamed(*cli(*words, "--json").expect(1).data["failures"]) == {"zero-empties"}
+    assert find_blamed_rules(*cli(*words, "--json").expect(1).data["failures"]) == {"zero-empties"}
 
 
 def test_a_step_alone_has_the_same_elements(tmp_path: Path, cli: Cli) -> None:
     words = ["run", "planted:zero-without-sign", "-k", "edge-patterns-of-many-counts", "--type", "f16"]
-    assert blamed(*cli(*words, "--out", tmp_path / "out", "--json").expect(1).data["failures"]) == {"content-is-bits"}
+    assert find_blamed_rules(*cli(*words, "--out", tmp_path / "out", "--json").expect(1).data["failures"]) == {
+        "content-is-bits"
+    }

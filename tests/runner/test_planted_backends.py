@@ -68,7 +68,7 @@ def test_a_planted_backend_that_escapes_shows_no_failure(command: Command, monke
 
 
 @contextmanager
-def replaced(owner: Any, name: str, instead: Any) -> Iterator[None]:
+def replace(owner: Any, name: str, instead: Any) -> Iterator[None]:
     """Replace an attribute or an item; planted backends are then run each time, as they may fail less often."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(planted_backends, "_run_planted_backend", unwrap(planted_backends._run_planted_backend))
@@ -83,7 +83,7 @@ def cell(outcome: OutcomeKind, kind: Kind) -> tuple[Any, str, Any]:
 
 def expect_caught(command: Command, backend: str) -> None:
     """Show that a run says yes without its planted backends, and that with them no verdict holds."""
-    with replaced(planted_backends, "run_all", lambda *_: dict.fromkeys(NAMES, 1)):
+    with replace(planted_backends, "run_all", lambda *_: dict.fromkeys(NAMES, 1)):
         command.run(backend).expect(0)
     said = command.run(backend, "--json").expect(5)
     assert said.data["why"].startswith("our own planted fault was not caught: ")
@@ -107,7 +107,7 @@ LIES: dict[str, tuple[Any, str, Any]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("lie", LIES)
 def test_a_suite_that_lies_catches_itself(command: Command, lie: str) -> None:
-    with replaced(*LIES[lie]):
+    with replace(*LIES[lie]):
         expect_caught(command, "reference")
 
 
