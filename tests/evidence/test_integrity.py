@@ -15,7 +15,7 @@ from .. import builders
 from ..builders import Command, mini, some_slow
 from ..isolate.remote_backends import write_acting
 from ..processes import run_command
-from ..pytest_plugin.done import STATIC, Done
+from ..pytest_plugin.done import ROW, STATIC, Done
 
 MEDDLES = """
 import os
@@ -117,7 +117,7 @@ class Zeros(Reference):
 """
     (tmp_path / "mine.py").write_text(text, encoding="utf-8")
     done = Done(
-        tmp_path, "-q", "--tb=no", f"--conformance-suite={command.folder}", "--conformance-out=out",
+        tmp_path, "-q", "--tb=no", ROW, f"--conformance-suite={command.folder}", "--conformance-out=out",
         adapter="./mine.py:Zeros",
     )  # fmt: skip
     assert done.code == 1
