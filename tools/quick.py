@@ -133,11 +133,14 @@ def rows_for_mutants(chosen: Collection[Row], others: Iterable[Row]) -> list[Row
 def pairs_of_rows(suite: Suite) -> Any:
     """Return for each combination which values of two factors meet in it, as a table of flags."""
     factors, numbers, rows = Factors(suite.spec), dict[tuple[str, ...], int](), []
+    pairs = {
+        design.name: sorted({(group[0], other) for group in design.groups for other in group[1:]})
+        for design in factors.designs
+    }
     for call, chosen in read_combinations(factors):
         values = {**chosen, **find_factors(call)}
         design = factors.designs["broken" in values]
-        pairs = {pair for group in design.groups for pair in ((group[0], group[1]), (group[0], group[-1]))}
-        met = [(design.name, a, values[a], b, values[b]) for a, b in sorted(pairs)]
+        met = [(design.name, a, values[a], b, values[b]) for a, b in pairs[design.name]]
         rows.append([numbers.setdefault(each, len(numbers)) for each in met])
     table = np.zeros((len(rows), len(numbers)), bool)
     for row, columns in zip(table, rows, strict=True):
