@@ -64,6 +64,13 @@ def many() -> list[Row]:
 
 
 @pytest.fixture(scope="module")
+def some() -> list[Row]:
+    """A part of the combinations, and random ones."""
+    drawer, whole = RowDrawer(SUITE.spec, EVERYTHING), count_drawn_rows()
+    return [row for number in (*range(0, whole, 30), *range(whole, whole + 100)) if (row := drawer.row(0, number))]
+
+
+@pytest.fixture(scope="module")
 def ring(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Evidence]:
     folder = tmp_path_factory.mktemp("ring")
     with pytest.MonkeyPatch.context() as patch:
@@ -231,9 +238,9 @@ class FailsOnce(FailsAlways):
 @pytest.mark.parametrize("quick", [False, True])
 @pytest.mark.parametrize(("threads", "on"), [(True, "which thread comes first"), (False, "the calls before it, which")])
 def test_a_call_that_goes_right_alone_says_what_it_may_depend_on(
-    many: list[Row], threads: bool, on: str, quick: bool
+    some: list[Row], threads: bool, on: str, quick: bool
 ) -> None:
-    one = next(row for row in many if (row.case.concurrent > 1) == threads)
+    one = next(row for row in some if (row.case.concurrent > 1) == threads)
     ((row, found),) = shrink_failing([one], FailsOnce(), quick=quick)
     assert list_shown_lines(row, found, True)[0].startswith(f"# went right alone: it depends on {on}")
 
@@ -248,15 +255,15 @@ class RightOnce(Reference):
         return super().compile(graph)
 
 
-def test_a_call_in_this_process_is_made_on_another_instance(many: list[Row]) -> None:
-    row, adapter = next(row for row in many if len(row.case.steps) == 1), RightOnce()
+def test_a_call_in_this_process_is_made_on_another_instance(some: list[Row]) -> None:
+    row, adapter = next(row for row in some if len(row.case.steps) == 1), RightOnce()
     adapter.compiled = 1
     assert [found.right_alone for _, found in shrink_failing([row], adapter, open_another=RightOnce)] == ["row"]
 
 
-def test_a_quick_run_writes_one_call_with_nothing_around_it(many: list[Row]) -> None:
+def test_a_quick_run_writes_one_call_with_nothing_around_it(some: list[Row]) -> None:
     adapter = FailsAlways()
-    row = next(row for row in many if row.case.concurrent > 1 and len(row.case.steps[0].shapes) > 1)
+    row = next(row for row in some if row.case.concurrent > 1 and len(row.case.steps[0].shapes) > 1)
     ((_, found),) = shrink_failing([row], adapter, quick=True)
     assert not any(f"{key}:" in str(found.smallest_case) for key in ("steps", "concurrent", "chain", "layout"))
     assert adapter.processes == 2
@@ -292,8 +299,8 @@ class RejectsInfers(Reference):
         return super().compile(graph)
 
 
-def test_a_smallest_case_has_nothing_but_what_fails(many: list[Row]) -> None:
-    rows = (row for row in many[:400] if row.case.declared is not None and row.shape_passed_as != "runtime")
+def test_a_smallest_case_has_nothing_but_what_fails(some: list[Row]) -> None:
+    rows = (row for row in some if row.case.declared is not None and row.shape_passed_as != "runtime")
     unusual = (row for row in rows if row.case.steps[0].layout != "dense" and -1 in row.case.steps[0].shapes[0])
     smallest = [found.smallest_case for _, found in islice(shrink_failing(unusual, RejectsInfers()), 5)]
     assert smallest
@@ -309,8 +316,8 @@ class RejectsOpenLengths(Reference):
         return super().compile(graph)
 
 
-def test_one_call_of_a_sequence_leaves_the_same_lengths_open(many: list[Row]) -> None:
-    sequences = [row for row in many if len(row.steps) > 1 and not row.case.unknown_rank]
+def test_one_call_of_a_sequence_leaves_the_same_lengths_open(some: list[Row]) -> None:
+    sequences = [row for row in some if len(row.steps) > 1 and not row.case.unknown_rank]
     row = next(row for row in sequences if row.steps[0].graph.src.dims is None)
     ((_, found),) = shrink_failing([row], RejectsOpenLengths())
     assert str(found.smallest_case).count("src:") == 1
@@ -326,8 +333,8 @@ class TakesListedShapes(Reference):
         return super().compile(graph)
 
 
-def test_a_case_about_a_type_of_shape_keeps_that_type(many: list[Row]) -> None:
-    failing = list(shrink_failing((row for row in many if row.case.shape_type), TakesListedShapes()))
+def test_a_case_about_a_type_of_shape_keeps_that_type(some: list[Row]) -> None:
+    failing = list(shrink_failing((row for row in some if row.case.shape_type), TakesListedShapes()))
     assert failing
     assert all(f"shape_type: {row.case.shape_type}\n" in str(found.smallest_case) for row, found in failing)
 
@@ -438,6 +445,7 @@ def test_a_backend_of_one_shape_type_misses_no_combination() -> None:
     assert None not in made
 
 
+@pytest.mark.slow
 def test_every_kind_of_call_is_drawn(many: list[Row]) -> None:
     """Legal and illegal ones, of every facet, chain and rank; and long sequences, in which calls come again."""
     facets = Counter(facet.partition(":")[0] for row in many for facet in row.facets)
