@@ -82,7 +82,7 @@ def test_rows_in_the_short_summary(here: Path, letters: str) -> None:
 @pytest.mark.slow
 def test_rows_of_workers_have_the_same_lines(here: Path) -> None:
     """A worker sends its failures as text, and JUnit too shows the headline of a row."""
-    sessions = [call(here, "-rf", "cases", *more).text for more in ((), ("-n", "2"))]
+    sessions = [call(here, "-rf", "cases", *more).text for more in ((), ("-n", "1"))]
     lines = [sorted(lines_of_rows(text)) for text in sessions]
     assert lines[0] == lines[1] != []
 
@@ -95,7 +95,7 @@ def test_more_verbose_sections(here: Path) -> None:
     assert full.count("\nrepeat     pytest --adapter") == commands[1]
 
 
-@pytest.mark.parametrize("workers", ["0", pytest.param("2", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("workers", ["0", pytest.param("1", marks=pytest.mark.slow)])
 def test_failures_of_other_tests_and_plugins(here: Path, workers: str) -> None:
     text = (
         "def pytest_terminal_summary(terminalreporter):\n"

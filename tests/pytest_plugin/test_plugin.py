@@ -214,7 +214,7 @@ def test_each_row_has_reports_and_allure_parameters(few: Path, destination: str)
 @pytest.mark.parametrize("name", ["Differs", "DiffersInClaims"])
 def test_workers_that_differ(few: Path, backend: str, name: str) -> None:
     words = () if name == "DiffersInClaims" else ("runs differs gw", "and this process differs main")
-    done = Done(few, *SUITE, FILE, "-n", "2", "--type", "f32", "--conformance-out=out", adapter=f"{backend}:{name}")
+    done = Done(few, *SUITE, ROW, "-n", "1", *STATIC, "--conformance-out=out", adapter=f"{backend}:{name}")
     done.expect(4, "ERROR: gw", "give all workers", *words, never="conforms")
     assert not (few / "out").exists()
 
@@ -224,7 +224,7 @@ def test_a_failure_in_an_unlisted_type_counts_nowhere(few: Path, backend: str) -
     case = "{id: double, rule: types-listed, src: 'f64[2, 3]', shape: [6], special_zero: false, expect: unspecified}"
     text = f"about: x.\ncases:\n  - {case}\n"
     (few / "cases" / "more.yaml").write_text(text, encoding="utf-8")
-    words = ("-q", "-rs", "--conformance-out=out")
+    words = ("-q", "-rs", "--operation", "StaticReshape", "--conformance-out=out")
     done = Done(few, *SUITE, *words, adapter=f"{backend}:ExitsOnDoubles")
     done.expect(0, "not counted, as no document lists f64: crash", "the whole target conforms")
     assert 'failures="0"' in (few / "out" / "junit.xml").read_text(encoding="utf-8")
