@@ -44,6 +44,7 @@ def test_check_reports_documents_that_are_not_there(cli: Cli, tmp_path: Path) ->
 
 @pytest.mark.slow
 def test_check_shows_how_far_it_is(cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    spare_meetings(monkeypatch)
     monkeypatch.setattr("conformance.system.progress.LINE_SECONDS", 0)
     said = cli("check", "--suite", write_suite(tmp_path)).expect(1).err
     assert "conformance: comparing what is expected 1 of " in said

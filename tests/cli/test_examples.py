@@ -14,7 +14,7 @@ from conformance.load.cases import load_suite
 from conformance.load.schema import schema_of
 from conformance.load.spec import load_spec
 from conformance.model import Malformed
-from tests.builders import ROOT, Cli, copy_bundled_spec, some_slow, spare_planted, spoil
+from tests.builders import ROOT, Cli, copy_bundled_spec, some_slow, spare_meetings, spare_planted, spoil
 from tests.builders import problems_of as folder_problems
 
 DIALECT = Path(conformance.__file__).parents[1] / "examples" / "dialect"
@@ -238,7 +238,10 @@ def test_a_legal_call_shows_nothing_of_a_rule_that_only_forbids(private: Path, c
 
 @pytest.mark.slow
 @pytest.mark.parametrize("folder", ["cases", "spec"])
-def test_a_folder_without_extends_is_named_in_one_line(request: pytest.FixtureRequest, cli: Cli, folder: str) -> None:
+def test_a_folder_without_extends_is_named_in_one_line(
+    request: pytest.FixtureRequest, cli: Cli, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    spare_meetings(monkeypatch)
     suite = request.getfixturevalue("private" if folder == "cases" else "dialect")
     for file in (suite / folder).glob("*.yaml"):
         spoil(file, "extends: bundled\n", "")
