@@ -105,6 +105,7 @@ def test_a_failure_while_the_run_is_judged_or_concluded(reporting: Command, monk
             reporting.run("reference")
     assert not (reporting.out / RESULTS).exists()
     monkeypatch.setattr("conformance.cli.run.conclude_run", fail)
+    monkeypatch.setattr("conformance.shrink.smallest_case.MAX_CALLS", 100)
     said = reporting.run("reference").expect(5, err="no verdict is shown: the suite failed with ZeroDivisionError")
     assert "the results are whole; `conformance report" in said.err
     assert "Traceback" not in said.err
