@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import shutil
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
@@ -456,6 +457,22 @@ def build_site(folder: Path) -> Path:
             write_record(out / STATEMENT, statement_of(run, plan.suite.digest, results, 365, None))
     write_document_pages(plan, folder / "reports", sorted(folder.glob("*-*")))
     return folder / "reports"
+
+
+def make_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
+    """Return a folder that all processes of a session share: the first of them makes it while the others wait."""
+    import fcntl  # only where there is one
+
+    own = factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / name
+    with open(f"{folder}.lock", "a+", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        lock.seek(0)
+        if not lock.read():
+            folder.mkdir()
+            make(folder)
+            lock.write("made")
+    return folder
 
 
 def published() -> Iterator[tuple[Path, Evidence]]:

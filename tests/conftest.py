@@ -22,7 +22,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy would start threads 
 from conformance.model import Spec  # noqa: E402
 from conformance.plan.rows import Plan  # noqa: E402
 
-from .builders import Cli, Command, build_site, bundled_plan, plan_as_bundled, spare_planted  # noqa: E402
+from .builders import Cli, Command, build_site, bundled_plan, make_once, plan_as_bundled, spare_planted  # noqa: E402
 from .builders import spec as builders_spec  # noqa: E402
 
 _MISSING = re.compile(r"(?:No module named|[Cc]ould not import) '(\w+)|(libdnnl)")
@@ -104,7 +104,7 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
 @pytest.fixture(scope="session")
 def small_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A page of each kind, published."""
-    return build_site(tmp_path_factory.mktemp("small-site"))
+    return make_once(tmp_path_factory, "small-site", build_site) / "reports"
 
 
 @pytest.fixture(scope="session")
@@ -113,8 +113,7 @@ def bundled_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from conformance.certificate.check import Trust  # most tests publish nothing
     from conformance.site.publish import write_pages
 
-    write_pages(folder := tmp_path_factory.mktemp("bundled-site"), bundled_plan(), Trust())
-    return folder
+    return make_once(tmp_path_factory, "bundled-site", lambda folder: write_pages(folder, bundled_plan(), Trust()))
 
 
 @pytest.fixture(scope="session")

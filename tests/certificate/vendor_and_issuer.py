@@ -208,7 +208,10 @@ def put_own(key: str, value: Any) -> Callable[[Json], None]:
 
 @pytest.fixture(scope="session")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Lab:
-    home = tmp_path_factory.mktemp("lab")
+    return Lab(builders.make_once(tmp_path_factory, "lab", make_lab))
+
+
+def make_lab(home: Path) -> None:
     lab = Lab(home)
     (home / "mine.py").write_text(BACKEND)
     vendor, issuer, _ = (make_key(home, name) for name in ("vendor", "issuer", "stranger"))
@@ -225,7 +228,6 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Lab:
         assert lab.command("challenge", lab.folder / COMMITMENT, *issuer_key, "--out", lab.challenge) == 0
         assert lab.command("certify", lab.backend, *more, *out) == 0
         assert lab.command("audit", lab.folder, lab.backend, *trust, *issuer_key) == 0
-    return lab
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """The pages of a whole run."""
 
-import fcntl
 import shutil
 from pathlib import Path
 
@@ -14,28 +13,23 @@ from conformance.report import report_page
 from conformance.report.judged_run import conclude_run
 from conformance.site import compare_page
 
-from ..builders import Wrong, bundled_plan, report_run
+from ..builders import Wrong, bundled_plan, make_once, report_run
 
 
 @pytest.fixture(scope="session")
-def whole(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
-    """A folder with a run of all cases on a backend that fails much, and a page that compares it eight times.
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a run of all cases on a backend that fails much, and a page that compares it eight times."""
 
-    It takes long, so that processes of one session share it: the first makes it while others wait.
-    """
-    shared = tmp_path_factory.getbasetemp() if worker_id == "master" else tmp_path_factory.getbasetemp().parent
-    out = shared / "whole"
-    with open(shared / "whole.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (out / "compare.html").exists():
-            command = ["run", "conformance.adapters.planted:AcceptsEverything", "--drawn-rows", "0"]
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr("conformance.report.write", lambda *_: ())
-                main([*command, "--isolation", "none", "--out", str(out)])
-            run = conclude_run(bundled_plan(), read(out / RESULTS))
-            (out / PAGE).write_text(report_page.render(run), encoding="utf-8")
-            (out / "compare.html").write_text(compare_page.render([run] * 8), encoding="utf-8")
-    return out
+    def make(out: Path) -> None:
+        command = ["run", "conformance.adapters.planted:AcceptsEverything", "--drawn-rows", "0"]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("conformance.report.write", lambda *_: ())
+            main([*command, "--isolation", "none", "--out", str(out)])
+        run = conclude_run(bundled_plan(), read(out / RESULTS))
+        (out / PAGE).write_text(report_page.render(run), encoding="utf-8")
+        (out / "compare.html").write_text(compare_page.render([run] * 8), encoding="utf-8")
+
+    return make_once(tmp_path_factory, "whole", make)
 
 
 @pytest.fixture(scope="session")
