@@ -148,7 +148,7 @@ def main() -> None:
     plan_of(load_suite())  # before the few: the next session frees the steps of the last plan, and writes to its memory
     with TemporaryDirectory() as folder, redirect_stdout(StringIO()):
         few = write_suite(Path(folder))  # they are remembered by the texts and names of their files
-        call_command(["run", "reference", "--suite", str(few), "--drawn-rows", "0", "--out", f"{folder}/out"])
+        call_command(["run", "reference", *STATIC, "--suite", str(few), "--drawn-rows", "0", "--out", f"{folder}/out"])
         spare_processes(planted_backends)
         for isolation in ISOLATIONS:
             planted_backends.run_all(plan_of(load_suite(few)), isolation, ProcessLimits())
