@@ -316,9 +316,12 @@ class RejectsOpenLengths(Reference):
         return super().compile(graph)
 
 
-def test_one_call_of_a_sequence_leaves_the_same_lengths_open(some: list[Row]) -> None:
-    sequences = [row for row in some if len(row.steps) > 1 and not row.case.unknown_rank]
-    row = next(row for row in sequences if row.steps[0].graph.src.dims is None)
+def test_one_call_of_a_sequence_leaves_the_same_lengths_open() -> None:
+    """Number 4584 calls a program with src of several ranks."""
+    row = RowDrawer(SUITE.spec, EVERYTHING).row(0, 4584)
+    assert row is not None
+    assert row.steps[0].graph.src.dims is None
+    assert not row.case.unknown_rank
     ((_, found),) = shrink_failing([row], RejectsOpenLengths())
     assert str(found.smallest_case).count("src:") == 1
     assert "unknown_rank: true\n" in str(found.smallest_case)
