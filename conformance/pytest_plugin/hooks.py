@@ -39,7 +39,7 @@ from ..system.exit_codes import CommandError
 from ..system.files import lock_folder
 from ..system.groups import group_pairs
 from ..system.terminal import plain
-from ..verdict.waive import load_all
+from ..verdict import waive
 from . import selection
 from .calls import RowCalls
 from .conclusion import SessionConclusion, keep_warning_filters_out
@@ -59,7 +59,7 @@ def register(config: pytest.Config) -> None:
         target = selection.target(plan, config.option)
         named = selection.select_named_rows(plan, config, layers(find_folders(folder).cases, find_cases_folder()))
         request = read_request(config, plan, target)
-        waivers = load_all(request.waivers, request.plan)  # before anything is started
+        waivers = waive.load_all(request.waivers, request.plan)  # before anything is started
         with quiet_backend():
             adapter = open_backend(request.backend, request.isolation, request.limits)
             try:

@@ -7,7 +7,8 @@ from itertools import islice
 
 from ..evidence.drawn import drew_all, suite_of_run
 from ..evidence.results import Evidence, InvalidEvidence, Target
-from ..model import BAD, WAIVED, Result, Suite
+from ..model import Result, Suite
+from ..model.verdicts import FAILED_OR_WAIVED
 from ..plan.rows import Plan, Row, parse_drawn_id
 from .waive import find_forbidding
 
@@ -36,7 +37,7 @@ def find_comparable(plan: Plan, old: Evidence, new: Evidence) -> frozenset[str]:
 
 def make_failure_key(row: Row, result: Result) -> tuple[str | None, str, tuple[str, ...]]:
     """Return the kind of a failure, waived or not. Evidence holds the first of each kind among drawn rows."""
-    failing = tuple(document for document, verdict in result.verdicts.items() if verdict in (*BAD, WAIVED))
+    failing = tuple(document for document, verdict in result.verdicts.items() if verdict in FAILED_OR_WAIVED)
     return result.diagnosis, row.case.rule, failing
 
 
