@@ -224,6 +224,16 @@ def test_the_working_directory_has_a_name_in_messages(tmp_path: Path, monkeypatc
     assert problem.place == ("spec/rules.yaml", 1)
 
 
+def test_a_byte_order_mark_changes_nothing_but_the_digest(tmp_path: Path) -> None:
+    folder = write_tiny_spec(tmp_path)
+    before = load_spec(folder)
+    path = folder / "rules.yaml"
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    after = load_spec(folder)
+    assert after.rules == before.rules
+    assert after.digest != before.digest
+
+
 def test_the_digest_knows_every_byte_and_name(tmp_path: Path) -> None:
     folder = write_tiny_spec(tmp_path)
     first = digest_of_folders([folder])
