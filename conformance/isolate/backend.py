@@ -45,7 +45,7 @@ CallRows = Callable[[Iterable[list[Row]]], Generator[Result]]
 def isolation_of(backend: str, requested: Isolation | None = None) -> Isolation:
     """Return the requested isolation; by default a worker, or none for the suite's own backends."""
     if requested == "none" and backend.startswith("cmd:"):
-        return "worker"  # a program has a process of its own in any case
+        return "worker"  # a program never runs in the suite's process
     return requested or ("none" if is_own(backend) else "worker")
 
 

@@ -122,7 +122,7 @@ def lines(texts: Iterable[str]) -> str:
 def table(rows: Iterable[Sequence[str]], header: Sequence[str] = (), right: Iterable[int] = ()) -> str:
     """Lay out rows in aligned columns, two blanks apart; the columns numbered in `right` are aligned to the right.
 
-    If the terminal is too narrow even for the start of the last column, columns from there on have lines of their own.
+    If the terminal is too narrow even for the start of the last column, each column from there on begins a line.
     """
     cells = [list(map(str, row)) for row in rows]
     rows_shown = [[paint("dim", name) for name in header], *cells] if header else cells

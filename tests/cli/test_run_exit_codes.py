@@ -114,7 +114,7 @@ def test_a_process_that_cannot_be_started_again(
     (tmp_path / "program.py").write_text(GIVES_UP, encoding="utf-8")
     backend = f"cmd:{sys.executable} -I -S {tmp_path / 'program.py'} {tmp_path / 'begun'}"
     said = command.run(backend, "--isolation", "none", "--json").expect(1)
-    assert read(command.out / "results.jsonl").header["isolation"] == "worker", "it is in a process of its own"
+    assert read(command.out / "results.jsonl").header["isolation"] == "worker", "it never runs in the suite's process"
     never_conforms(said)
     assert said.data["verdicts"]["not run"] > 100
     assert any("given up after 3 starts that failed" in note for note in said.data["notes"])

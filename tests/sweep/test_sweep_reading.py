@@ -1,4 +1,4 @@
-"""Sweep a backend that does not answer, or whose workers do not do their work."""
+"""Sweep a backend that does not answer, or workers that do not do their work."""
 
 import sys
 from collections.abc import Callable
