@@ -163,7 +163,9 @@ def _announce_next_calls(
 def _list_small_calls(rows: Iterable[Row], claims: Claims) -> Iterator[SmallCall]:
     """Yield the calls of rows, up to a row without a single small call that no earlier call can change."""
     for row in rows:
-        if len(row.case.steps) > 1 or row.case.large or row.case.generated or not claims.has_operation(row.operation):
+        case = row.case
+        is_single = len(case.steps) == case.times == 1 and not case.generated  # repetitions come before the next row
+        if not is_single or case.large or not claims.has_operation(row.operation):
             return
         (step,) = row.steps
         src, shapes, may_overwrite = arguments_of(step)

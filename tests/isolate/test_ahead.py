@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from conformance.isolate.protocol.session import Session
 from conformance.model import Result
 from conformance.plan.rows import Plan, Row
 
+from ..builders import mini
 from .calls import call
 from .remote_backends import LIMITS, Fresh, run_remote, write_backend
 
@@ -152,6 +154,14 @@ def test_a_run_that_stops_early_leaves_no_call_for_the_next(rows: list[Row], fre
     again = list(run_remote(remote, rows[::-1]))[::-1]
     assert [result.outcome for result in results] == [result.outcome for result in again[:3]]
     assert_no_reply_is_left(remote)
+
+
+def test_no_call_is_ahead_of_the_repetitions_of_another(plan: Plan, rows: list[Row], fresh: Fresh) -> None:
+    """Or the process would be ended between the first call and the others, and count from the start again."""
+    (row,) = [row for row in plan.rows if row.case.id == "more-calls-than-16-bits-count"]
+    often = row._replace(case=replace(row.case, times=5000))
+    result = run_ahead(fresh, mini("Tires"), [rows[0], often, *rows[1:3]])[1]
+    assert result.detail == "rejected at run: enough, at call 4,999"
 
 
 def test_a_compilation_while_calls_are_ahead(rows: list[Row], fresh: Fresh) -> None:
