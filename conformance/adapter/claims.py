@@ -56,7 +56,7 @@ def resolve_claims(adapter: Adapter, operations: Collection[str]) -> Claims:
 
 def _find_problems(adapter: Any) -> Iterator[str]:
     for member in ("identity", "claims", "compile"):
-        if not hasattr(adapter, member):
+        if not (hasattr(type(adapter), member) or hasattr(adapter, member)):  # a property may raise AttributeError
             yield f"the adapter has no `{member}`; subclass FunctionAdapter or see adapters/README.md"
     if not callable(adapter.compile):
         yield "`compile` is not a method"

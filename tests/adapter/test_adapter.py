@@ -160,6 +160,8 @@ WRITTEN = {
     "compile is data": ("class It:\n identity, claims, compile = Identity('x', '1'), Claims(()), 3", "not a method"),
     "no reshape": ("class It(FunctionAdapter):\n name, version = 'x', '1'", "does not define reshape"),
     "an identity that raises": ("class It(Right):\n @property\n def identity(self): raise KeyError('x')", "KeyError"),
+    "an identity that is looked up in vain": (
+        "class It(Right):\n @property\n def identity(self): return Identity.no_such", "has no attribute 'no_such' ("),
     **{name: (f"class It(Right):\n {line}", words) for name, (line, words) in RIGHT_BUT.items()},
 }  # fmt: skip
 

@@ -252,6 +252,9 @@ def test_a_program_that_is_absent_or_cannot_be_run(tmp_path: Path, monkeypatch: 
     plain.chmod(0o755)
     with pytest.raises(CannotStart, match="name its interpreter first"):
         RemoteAdapter([str(plain)])
+    plain.write_text("#!/no/such/interpreter\n")
+    with pytest.raises(CannotStart, match="plain: cannot be run: the interpreter that it names is missing"):
+        RemoteAdapter([str(plain)])
     monkeypatch.chdir(tmp_path)
     with pytest.raises(CannotStart, match=r"no such program; write \./plain"):
         RemoteAdapter(["plain"])

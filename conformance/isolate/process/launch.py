@@ -109,8 +109,12 @@ def start(
     except OSError as error:
         os.close(our_end)
         if isinstance(error, FileNotFoundError):
-            what = f"write ./{command[0]}" if os.path.isfile(command[0]) else "check the path"
-            raise CannotStart(f"{command[0]}: no such program; {what}") from None
+            from shutil import which  # slow to import, and only needed here
+
+            what = f"no such program; {f'write ./{command[0]}' if os.path.isfile(command[0]) else 'check the path'}"
+            if which(command[0]):
+                what = "cannot be run: the interpreter that it names is missing; see its first line"
+            raise CannotStart(f"{command[0]}: {what}") from None
         if error.errno in SHORTAGE_ERRORS:
             raise
         is_script = error.errno == errno.ENOEXEC
