@@ -195,6 +195,16 @@ class StumblesOnce(Tires):
     rejected, why = 2, "busy"
 
 
+class Falls(Tires):
+    """Ends its process at its 5,000th call."""
+
+    def bent(self, answer: Any, src: Tensor, shapes: tuple[Tensor, ...]) -> Any:
+        self.calls += 1
+        if self.calls == self.rejected:
+            os._exit(1)
+        return answer
+
+
 class LosesOnce(StumblesOnce):
     """Answers its second call with zeros."""
 

@@ -121,7 +121,9 @@ def _result_of(
     diagnosis = next((judgement.diagnosis for judgement in judged[deciding].values() if judgement.diagnosis), None)
     name, text, differing = diagnosis or (None, None, None)
     if text and row.case.times > 1:
-        text += f", at call {outcomes[deciding].call_number:,}"
+        number = outcomes[deciding].call_number
+        is_least = number > 1 and outcomes[deciding].ends_process  # who ended cannot say how often it was called
+        text += f", at call {number:,}{' or later' * is_least}"
     kept = tuple([
         outcome._replace(data=None) if number == deciding else outcome._replace(data=None, message=None)
         for number, outcome in enumerate(outcomes)
@@ -225,6 +227,7 @@ def _repeat_call(
             answer, error, made = call_often(partial(program.run, *arguments_of(step)), *often, did)
         else:
             remote = cast("RunsOften", program)
+            remote.calls = 1  # if no reply says more
             answer, error = attempt(partial(remote.run, *arguments_of(step), often))
             made = remote.calls
         outcome, calls = call_outcome(step, answer, error), calls + made

@@ -162,6 +162,12 @@ def test_a_worker_makes_many_calls_for_one_request(
     assert (result.outcome.call_number, result.detail) == (calls, detail)
 
 
+def test_a_worker_that_ends_does_not_say_at_which_call() -> None:
+    with use_backend(mini("Falls"), "worker") as adapter:
+        result = run_row(row_of("more-calls-than-16-bits-count"), adapter)
+    assert str(result.detail).endswith(", at call 2 or later")
+
+
 @pytest.mark.parametrize(("way", "calls", "sent"), [(0, 1, 1), (-1, 1100, 2)])  # rejected at compile, at run
 def test_a_worker_rejects_many_times_for_one_request(way: int, calls: int, sent: int, requests: list[object]) -> None:
     """A request for each took a fifth of `run numpy --quick`."""
