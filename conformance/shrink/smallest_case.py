@@ -14,7 +14,7 @@ from .smaller_cases import shrink
 from .write_case import find_rule_against, write_case_text
 
 MAX_CALLS = 30_000
-"""Calls for one case; then the smallest found so far is written."""
+"""Calls for one case; then, or once a call hangs, the smallest found so far is written."""
 _QUICK_SECONDS = 2
 """Time for one case of --quick."""
 MAX_PROCESSES = 60
@@ -45,9 +45,10 @@ def find_smallest(
     if one_call:
         end = monotonic() + (_QUICK_SECONDS if quick else inf)
         smallest = shrink(one_call[0].case, lambda case: smaller.find(case) if monotonic() < end else None, one_call)
+        smaller.calls_left = MAX_CALLS  # the search may have made all
         found = smaller.find_in_fresh_process(smallest[0].case) or one_call
     elif len(row.case.steps) == 1 or smaller.find_in_fresh_process(row.case) is None:
-        found, result = (row, result), result._replace(right_alone="row")
+        found, result = (row, result), result._replace(right_alone="row" if smaller.went_right else None)
     else:
         found = (row, result) if quick else smaller.search_sequence()
     return result._replace(smallest_case=write_as_drawn(*found))
@@ -61,6 +62,8 @@ class _SmallerCase:
     ) -> None:
         self.row, self.result, self.adapter, self.claims, self.open_another = row, result, adapter, claims, open_another
         self.calls_left, self.processes_left = MAX_CALLS, MAX_PROCESSES
+        self.went_right = False
+        """Whether the latest case was called and did not fail; it may fail in another way."""
 
     def search_sequence(self) -> tuple[Row, Result]:
         """Return the smallest row found for a failure that takes several calls, and its result."""
@@ -91,7 +94,8 @@ class _SmallerCase:
         return self.find(case)
 
     def find(self, case: Case) -> tuple[Row, Result] | None:
-        """Return the row of a case if it fails with the same diagnosis; None also after too many calls."""
+        """Return the row of a case if it fails with the same diagnosis; None also after too many calls, or a hang."""
+        self.went_right = False
         keeps_type = case.shape_type == self.row.case.shape_type  # if not, it is called as the case without that key
         shape_type = self.row.shape_type if keeps_type else self.row.signature.shape_types[0]
         way = self.row.signature, self.row.shape_passed_as, shape_type
@@ -102,4 +106,7 @@ class _SmallerCase:
             return None
         row = row_of(case, *way, self.row.contracts)
         (result,) = run_rows([row], self.adapter, self.claims)
+        self.went_right = not result.is_failure
+        if result.outcome.kind == "timeout":
+            self.calls_left = 0  # others may hang too, and each takes the time limit twice
         return (row, result) if result.is_failure and result.diagnosis == self.result.diagnosis else None

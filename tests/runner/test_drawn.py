@@ -21,7 +21,7 @@ from conformance.evidence.folder import RESULTS
 from conformance.evidence.results import Evidence, InvalidEvidence, Target, name_unfinished, read
 from conformance.isolate.backend import run_in_isolation
 from conformance.load.cases import load_suite, with_cases
-from conformance.model import Case, Claims, Graph, Program, Rejected, Result
+from conformance.model import Case, Claims, Crashed, Graph, Program, Rejected, Result, TimedOut
 from conformance.plan.quick import QUICK
 from conformance.plan.rows import Plan, Row, has_many_elements, parse_drawn_id, plan_of
 from conformance.report.verify import verify_report
@@ -226,6 +226,35 @@ def test_a_call_that_always_fails_shrinks_in_few_processes() -> None:
     assert adapter.processes == 2
 
 
+def test_the_smallest_case_so_far_is_written_after_many_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    row, texts = next(row for row in drawn_rows(60) if len(row.steps) > 3), set[str | None]()
+    for count in (1, 5):
+        monkeypatch.setattr("conformance.shrink.smallest_case.MAX_CALLS", count)
+        texts |= {found.smallest_case for _, found in shrink_failing([row], FailsAlways())}
+    assert len(texts) == 2
+
+
+class HangsOnOthers(FailsAlways):
+    """Raises for a call of its own, and hangs on any other one."""
+
+    def __init__(self, own: Graph) -> None:
+        self.own, self.hangs = own, 0
+
+    def compile(self, graph: Graph) -> Program:
+        if graph == self.own:
+            raise RuntimeError("no")
+        self.hangs += 1
+        raise TimedOut("late")
+
+
+def test_no_smaller_case_is_looked_for_after_a_hang(some: list[Row]) -> None:
+    """Nothing else would end the search: its calls are in no budget for hangs."""
+    row = next(row for row in some if len(row.case.steps) == 1 and len(row.case.steps[0].src) > 3)
+    adapter = HangsOnOthers(row.steps[0].graph)
+    assert [found.right_alone for _, found in shrink_failing([row], adapter)] == [None]
+    assert adapter.hangs == 2  # the same call is made again, as a hang always is
+
+
 class FailsOnce(FailsAlways):
     """Raises for the first call only, as what depends on the turns of threads may."""
 
@@ -243,6 +272,19 @@ def test_a_call_that_goes_right_alone_says_what_it_may_depend_on(
     one = next(row for row in some if (row.case.concurrent > 1) == threads)
     ((row, found),) = shrink_failing([one], FailsOnce(), quick=quick)
     assert list_shown_lines(row, found, True)[0].startswith(f"# went right alone: it depends on {on}")
+
+
+class FailsOtherwise(FailsAlways):
+    """Raises for the first call, and crashes in a fresh process."""
+
+    def compile(self, graph: Graph) -> Program:
+        raise Crashed("dead") if self.processes else RuntimeError("no")
+
+
+@pytest.mark.parametrize("threads", [True, False])
+def test_a_call_that_fails_otherwise_alone_does_not_go_right(some: list[Row], threads: bool) -> None:
+    one = next(row for row in some if (row.case.concurrent > 1) == threads)
+    assert [found.right_alone for _, found in shrink_failing([one], FailsOtherwise())] == [None]
 
 
 class RightOnce(Reference):
