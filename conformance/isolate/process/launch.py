@@ -108,21 +108,9 @@ def start(
         kill_on_hangup(lifeline, -popen.pid)
     except OSError as error:
         os.close(our_end)
-        if isinstance(error, FileNotFoundError):
-            from shutil import which  # slow to import, and only needed here
-
-            what = f"no such program; {f'write ./{command[0]}' if os.path.isfile(command[0]) else 'check the path'}"
-            if which(command[0]):
-                what = "cannot be run: the interpreter that it names is missing; see its first line"
-            raise CannotStart(f"{command[0]}: {what}") from None
         if error.errno in SHORTAGE_ERRORS:
             raise
-        is_script = error.errno == errno.ENOEXEC
-        hint = "name its interpreter first, as in cmd:'node mine.mjs'" if is_script else "is it executable?"
-        why = f"cannot be run: {error.strerror}; {hint}"
-        if os.path.isdir(command[0]):
-            why = "is a folder; name the program in it"
-        raise CannotStart(f"{command[0]}: {why}") from None
+        raise CannotStart(f"{command[0]}: {_say_why_not_run(command[0], error)}") from None
     finally:
         os.close(lifeline)
     is_worker = command[0] == sys.executable and "-c" in command[1:3]
@@ -143,6 +131,20 @@ def start(
                     f"`ulimit -v` allows {most:,} MiB, and a backend may use {due:,}: raise it, or add --memory {most}"
                 ) from None
     return handle
+
+
+def _say_why_not_run(program: str, error: OSError) -> str:
+    from shutil import which  # slow to import, and only needed here
+
+    if os.path.isdir(program):
+        return "is a folder; name the program in it"
+    if isinstance(error, FileNotFoundError) and which(program):
+        return "cannot be run: the interpreter that it names is missing; see its first line"
+    if isinstance(error, FileNotFoundError):
+        return f"no such program; {f'write ./{program}' if os.path.isfile(program) else 'check the path'}"
+    is_script = error.errno == errno.ENOEXEC
+    hint = "name its interpreter first, as in cmd:'node mine.mjs'" if is_script else "is it executable?"
+    return f"cannot be run: {error.strerror}; {hint}"
 
 
 _MARK = "RESHAPE_CONFORMANCE_PROCESS"
