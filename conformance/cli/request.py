@@ -14,8 +14,8 @@ from ..evidence.results import InvalidEvidence, Target
 from ..isolate.backend import isolation_of
 from ..load.schema import read_file
 from ..load.strict_yaml import line_of, raise_problems
-from ..model import Claims, Place, Problem, Spec, covers
-from ..plan.rows import Plan
+from ..model import Claims, Place, Problem, Spec, Suite, covers
+from ..plan.rows import Plan, plan_of
 from ..report.verify import OtherSuite
 from ..runner.run_suite import RunRequest
 from ..system.exit_codes import FAILS
@@ -40,7 +40,7 @@ def read_common_options(args: argparse.Namespace, plan: Plan) -> RunRequest:
     return RunRequest(
         backend=args.backend,
         plan=plan,
-        target=Target(large=args.large, require=check_requirements(args.require, plan)),
+        target=Target(large=args.large, require=check_requirements(args.require, plan.suite)),
         isolation=isolation_of(args.backend, args.isolation),
         limits=read_limits(args),
         waivers=tuple(args.waivers or ()),
@@ -68,10 +68,10 @@ def check_names(
     refuse_unknown("type", types, spec.types)
 
 
-def check_requirements(names: Sequence[str] | None, plan: Plan) -> tuple[str, ...]:
+def check_requirements(names: Sequence[str] | None, suite: Suite) -> tuple[str, ...]:
     """Check the names given with --require; Stop if there is no such document, operation, type or facet."""
-    spec = plan.suite.spec
-    facets = {facet for row in plan.rows for facet in row.facets}
+    spec = suite.spec
+    facets = {facet for row in plan_of(suite).rows for facet in row.facets} if names else set()
     claimable = {name for name in FACETS if any(covers(name, facet) for facet in facets)}
     known = {*claimable, *spec.operations, *spec.documents, *spec.types}
     refuse_unknown("requirement", names, known, "conformance list documents` and, for facets, `adapters/README.md")

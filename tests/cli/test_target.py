@@ -68,6 +68,10 @@ def test_a_demand_is_met_or_the_run_is_incomplete(command: Command, backend: str
         assert said.last.endswith(f"incomplete: asked for and not shown: {demand}")
 
 
+def test_a_demand_that_no_chosen_row_needs_is_known(command: Command) -> None:
+    command.run("reference", "-k", "flattens", "--require", "layout:reversed").expect(4, err="")
+
+
 def test_one_case_can_be_chosen_and_shows_nothing_whole(command: Command) -> None:
     for chosen, count in (("flattens", 18), ("flattens[StaticReshape-f32]", 1), ("few0.yaml and copies and bf16", 6)):
         said = command.run("reference", "--json", "-k", chosen)
