@@ -124,7 +124,7 @@ def run_suite(
             in_order = _run_in_order(request, adapter, setup, done, drawn, notes.append)
             calls.enter_context(_tell_of_failure(in_order))
             uncalled: Counter[str] = Counter()
-            ran = failed = written = 0
+            ran = failed = failed_of_cases = written = 0
             for row, result in in_order:
                 if os.getpid() != me:  # a backend in this process forked, and the fork returned
                     os._exit(0)
@@ -136,9 +136,12 @@ def run_suite(
                     uncalled[row.case.id] += result.detail == AFTER_HANGS
                     judged = setup.apply_waivers(row, result)
                     writer.row(judged)
-                    counted = list_counted_documents(row, request.target, claims)
-                    failed += any(judged.verdicts.get(document) in BAD for document in counted)
+                    failed_of_cases += parse_drawn_id(row.id) is None and any(
+                        judged.verdicts.get(document) in BAD
+                        for document in list_counted_documents(row, request.target, claims)
+                    )
                 ran += is_run
+                failed = failed_of_cases + (drawn.failed if drawn else 0)
                 tick(ran + (drawn.not_called if drawn else 0), failed)
                 written += parse_drawn_id(row.id) is None
                 if failed == request.maxfail:

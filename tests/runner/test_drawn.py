@@ -23,7 +23,7 @@ from conformance.isolate.backend import run_in_isolation
 from conformance.load.cases import load_suite, with_cases
 from conformance.model import Case, Claims, Crashed, Graph, Program, Rejected, Result, TimedOut
 from conformance.plan.quick import QUICK
-from conformance.plan.rows import Plan, Row, has_many_elements, parse_drawn_id, plan_of
+from conformance.plan.rows import Plan, Row, has_many_elements, parse_drawn_id, plan_of, plan_of_cases
 from conformance.report.verify import verify_report
 from conformance.run.row import run_rows
 from conformance.runner.drawn_run import DrawnRun
@@ -190,6 +190,15 @@ def test_drawn_rows_run_in_all_jobs(
     both = ([each._replace(milliseconds=0, smallest_case=None) for each in run.results] for run in (evidence, ring[1]))
     assert next(both) == next(both)
     assert evidence.footer["drawn"] == ring[1].footer["drawn"]
+
+
+def test_maxfail_counts_each_drawn_row_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also those that fail like one before, of which the evidence holds only the number."""
+    monkeypatch.setattr("conformance.shrink.smallest_case.can_be_smaller", lambda result: False)
+    plan = plan_of_cases(SUITE, ["there-and-back"])
+    evidence = run_suite(RunRequest("planted:accepts-everything", plan, Target(), drawn_rows=100, maxfail=4), None)
+    assert evidence.footer["drawn"]["failed"] == 4
+    assert "no row was called after 4 failed, as --maxfail asks" in evidence.footer["notes"]
 
 
 def test_progress_counts_the_drawn_rows_too(passing: PassingRun) -> None:
