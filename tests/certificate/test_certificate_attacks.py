@@ -222,6 +222,11 @@ def drop_drawn_rows(records: Records) -> None:
     del records[0]["drawn"], records[-1]["drawn"]
 
 
+def name_no_file(records: Records) -> None:
+    records[-1].pop("subject", None)
+    records[-1].pop("not_named", None)
+
+
 def drop_row(records: Records) -> None:
     del records[5]
     recount(records)
@@ -383,6 +388,8 @@ ATTACKS: dict[str, Attack] = {
     "the tester chose the nonce": Attack(
         in_order(lambda lab: lab.change(forget_challenge), lambda lab: lab.trust(challenge=None)),
         "under a nonce that the tester chose", "_check_challenge"),
+    "the tester chose the nonce, and names no file, so that the level is self-tested": Attack(
+        in_order(forge(name_no_file), lambda lab: Trust()), "give the issuer's --challenge FILE", "_check_challenge"),
     "the challenge had expired": Attack(
         lambda lab: lab.change_challenge(expires=LONG_AGO), "before the run began", "_check_challenge"),
     "the commitment is gone": Attack(remove(COMMITMENT), "cannot be read", "_check_challenge"),
