@@ -20,6 +20,7 @@ from ..site.publish import (
     publish,
     refuse_foreign_pages,
     refuse_private_keys,
+    refuse_shared_folder,
     write_pages,
 )
 from ..site.register import REGISTER
@@ -59,6 +60,7 @@ def run(args: argparse.Namespace) -> int:
         runs = track("reading", args.runs, len(args.runs))
         named = (prepare(find_results_path(folder), plan, site, trust) for folder in runs)
         new = [*(named if args.runs else prepare_again(site, plan, trust))]
+        refuse_shared_folder(new)
         for each in new:
             publish(each)
             note = f"; {each.replaces}" if each.replaces else ""

@@ -26,6 +26,7 @@ from ..report.render import ASSETS, BEGIN_OF_ASSET, BEGIN_OF_PAGE, Site, list_as
 from ..report.verify import OtherSuite
 from ..run.ended_process import AFTER_HANGS
 from ..system.files import open_regular, read_bytes, replace_bytes, replace_text
+from ..system.groups import group_pairs
 from ..system.progress import track
 from ..system.text import quote_json
 from ..verdict.conclude import ran_in_suite_process
@@ -59,12 +60,14 @@ class Publication(NamedTuple):
     """Without the bytes of its evidence."""
 
 
-def prepare(results: Path, plan: Plan, reports: Path, trust: Trust, pages: bool = True) -> Publication:
+def prepare(results: Path, plan: Plan, reports: Path, trust: Trust, again: bool = False) -> Publication:
     """Judge the results of a run again and make their page; InvalidEvidence if they or their certificate are not sound.
 
-    Nothing is written yet, so that one bad run of several leaves the site as it was.
+    Nothing is written yet, so that one bad run of several leaves the site as it was. `again`: they are published, and
+    stay in their folder, which somebody may have renamed.
     """
-    certificate = check_for_site(results.parent, plan, trust, pages) if (results.parent / STATEMENT).is_file() else None
+    is_certified = (results.parent / STATEMENT).is_file()
+    certificate = check_for_site(results.parent, plan, trust, pages=not again) if is_certified else None
     if certificate is not None and certificate.content.path != results:
         raise InvalidEvidence(f"{results}: is not the evidence of the certificate beside it; name the folder")
     data = read_content(results) if certificate is None else certificate.content.lines
@@ -85,9 +88,10 @@ def prepare(results: Path, plan: Plan, reports: Path, trust: Trust, pages: bool 
         files |= {name: read_bytes(results.parent / name) for name in present}
         own = certificate_page.render_pages(certificate.statement, certificate.audit, run.with_drawn, PUBLISHED)
         files |= {name: text.encode("utf-8") for name, text in own}
-    before = find_results(reports / name)
+    folder = results.parent if again else reports / name
+    before = find_results(folder)
     replaces = _describe_replacement(before[0], evidence) if before else None
-    return Publication(reports / name, files, replaces, run, certificate and certificate.without_lines())
+    return Publication(folder, files, replaces, run, certificate and certificate.without_lines())
 
 
 def prepare_again(reports: Path, plan: Plan, trust: Trust) -> Iterator[Publication]:
@@ -95,7 +99,15 @@ def prepare_again(reports: Path, plan: Plan, trust: Trust) -> Iterator[Publicati
     folders = [folder for folder in list_published_folders(reports) if not explain_bad_name(folder)]
     for folder in track("reading", folders, len(folders)):
         with contextlib.suppress(InvalidEvidence, OtherSuite):
-            yield prepare(find_published_results(folder) or folder / PUBLISHED, plan, reports, trust, pages=False)
+            yield prepare(find_published_results(folder) or folder / PUBLISHED, plan, reports, trust, again=True)
+
+
+def refuse_shared_folder(publications: Iterable[Publication]) -> None:
+    """Raise InvalidEvidence if two runs are of one backend and version: the second would replace the first."""
+    for folder, some in group_pairs((each.folder, each.run.evidence.header) for each in publications).items():
+        if len(some) > 1:
+            runs = " and ".join(f"that of {header['started']}" for header in some)
+            raise InvalidEvidence(f"{folder}: holds one run, and {runs} would go there; name one of them")
 
 
 def refuse_foreign_pages(site: Path) -> None:

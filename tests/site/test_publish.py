@@ -28,6 +28,7 @@ from tests.builders import (
     finish_run,
     mini,
     plan_as_bundled,
+    rewrite,
     write_document_pages,
 )
 from tests.site.test_documents import list_broken_links, list_reached_files
@@ -159,6 +160,29 @@ def test_all_runs_are_read_before_one_is_written(command: Command) -> None:
     command.run(RIGHT)
     call_publish(command, command.out, command.folder / "none").expect(2, err="none: cannot be read")
     assert not list(command.folder.glob(f"reports/*/{PUBLISHED}")), "all are read before one is written"
+
+
+def test_two_runs_for_one_folder_are_refused(command: Command) -> None:
+    """The second replaced the first, and nothing said so."""
+    command.run(RIGHT)
+    other = shutil.copytree(command.out, command.folder / "other")
+    rewrite(other / "results.jsonl", lambda records: records[0].update(started="2026-01-02T03:04:05+00:00"))
+    said = call_publish(command, command.out, other).expect(2, err="and that of 2026-01-02T03:04:05+00:00 would go")
+    assert said.err.splitlines()[-1].endswith("name one of them")
+    assert not list(command.folder.glob(f"reports/*/{PUBLISHED}"))
+
+
+def test_a_published_folder_that_was_renamed_keeps_its_name(command: Command) -> None:
+    """What is published again went to the folder of that name, and replaced another run there."""
+    folder = publish_run(command, RIGHT)
+    rewrite(command.out / "results.jsonl", lambda records: records[0].update(started="2026-01-02T03:04:05+00:00"))
+    for name in ("before", "zz-before"):
+        old = shutil.copytree(folder, folder.parent / name)
+        (old / PUBLISHED).write_bytes(pack((command.out / "results.jsonl").read_bytes()))
+    results = {path: path.read_bytes() for path in folder.parent.glob(f"*/{PUBLISHED}")}
+    call_publish(command).expect(0)
+    assert {path: path.read_bytes() for path in folder.parent.glob(f"*/{PUBLISHED}")} == results
+    command("verify", folder.parent / "before", "--suite", command.folder).expect(0)
 
 
 @pytest.mark.slow
