@@ -23,7 +23,8 @@ from .standing import SimilarRows, Standing, count_tests, describe_errors, descr
 _MIN_REJECTED = 10
 """Rows that have to be rejected before they say something of all calls."""
 LARGE_TENSORS = "tensors of more than 2^31 elements"
-_FEWER_CALLS = re.compile(r"(.+): ([\d,]+) of ([\d,]+) calls had time in ")
+_NUMBER = r"([1-9][0-9]{0,2}(?:,[0-9]{3}){0,5})"
+_FEWER_CALLS = re.compile(f"(.+): {_NUMBER} of {_NUMBER} calls had time in ")
 """In a note of a run: a row, and its calls that were made, as those of a slow backend take long, and those due."""
 
 

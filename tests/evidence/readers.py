@@ -74,6 +74,8 @@ ODD: dict[str, Callable[[Records], object]] = {
     "half of a character": lambda records: next(
         record for record in records if "diagnosis" in record
     ).update(diagnosis="\ud800 | b\n<!-- /counts -->"),
+    "a note of no calls": lambda records: records[-1].update(notes=["x: 0 of 0 calls had time in 3 s"]),
+    "a note of no numbers": lambda records: records[-1].update(notes=["x: , of , calls had time in 3 s"]),
     "a planted backend forgotten": lambda records: records[-1]["planted"].pop("DiesRatherThanReject"),
 }  # fmt: skip
 

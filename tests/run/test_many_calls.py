@@ -122,6 +122,12 @@ def test_the_passing_row_that_lacks_most_calls_is_named_for_its_documents() -> N
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("counts", ["0 of 0", ", of ,", f"1 of {'9' * 5000}"])
+def test_a_note_that_no_run_writes_names_no_calls(counts: str) -> None:
+    results = {"few": Result("few", {"a": PASS}, ())}
+    assert name_missing_calls([f"few: {counts} calls had time in 3 s"], results) == {}
+
+
 def test_the_second_call_comes_after_a_pause() -> None:
     idle = list[float]()
 
