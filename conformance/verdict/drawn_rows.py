@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import tee
 
 from ..evidence.drawn import drew_all, suite_of_run
 from ..evidence.results import Evidence, InvalidEvidence, Target
@@ -22,14 +22,14 @@ def find_comparable(plan: Plan, old: Evidence, new: Evidence) -> frozenset[str]:
     held = [{result.row for result in each.results if parse_drawn_id(result.row)} for each in both]
     if not any(held) or not all(each.can_be_judged_by(plan.suite) for each in both):
         return frozenset()
-    rows = _draw_rows(plan, old)
+    rows, again = tee(_draw_rows(plan, old))
     old_called = _pick_called(old, rows, plan.suite)
     calls = [
         (each.claims, each.header.get("drawn"), each.target.select, suite_of_run(plan.suite, each).combinations)
         for each in both
     ]
     draws_the_same = calls[0] == calls[1]
-    new_called = _pick_called(new, rows if draws_the_same else _draw_rows(plan, new), plan.suite)
+    new_called = _pick_called(new, again if draws_the_same else _draw_rows(plan, new), plan.suite)
     same = {id_ for id_, row in old_called.items() if id_ in new_called and new_called[id_].case == row.case}
     unknown = _find_unknown(old, old_called, held[0]) | _find_unknown(new, new_called, held[1])
     return frozenset((same & (held[0] | held[1])) - unknown)
@@ -46,30 +46,36 @@ def draw_called_rows(plan: Plan, evidence: Evidence) -> dict[str, Row]:
     return _pick_called(evidence, _draw_rows(plan, evidence), plan.suite)
 
 
-def _draw_rows(plan: Plan, evidence: Evidence) -> Sequence[Row]:
-    if "drawn" not in evidence.footer:
-        return ()
-    from ..draw.rows import Drawn, RowDrawer  # slow to import
+def _draw_rows(plan: Plan, evidence: Evidence) -> Iterator[Row]:
+    """Yield the rows one by one: a run may end long before the last one that was asked for."""
+    if "drawn" in evidence.footer:
+        from ..draw.rows import Drawn, RowDrawer  # slow to import
 
-    drawn = Drawn(**evidence.header["drawn"], select=evidence.target.select)
-    combinations = suite_of_run(plan.suite, evidence).combinations
-    return [*RowDrawer(plan.suite.spec, evidence.claims, combinations).rows(drawn)]
+        drawn = Drawn(**evidence.header["drawn"], select=evidence.target.select)
+        combinations = suite_of_run(plan.suite, evidence).combinations
+        yield from RowDrawer(plan.suite.spec, evidence.claims, combinations).rows(drawn)
 
 
-def _pick_called(evidence: Evidence, rows: Sequence[Row], suite: Suite) -> dict[str, Row]:
+def _pick_called(evidence: Evidence, rows: Iterable[Row], suite: Suite) -> dict[str, Row]:
     if "drawn" not in evidence.footer:
         return {}
     is_whole = drew_all(evidence, suite) and not evidence.drawn.failed
-    again: dict[str, Row] = {}
-    for shard in evidence.header.get("shards") or [{"shard": evidence.target.shard, "drawn": evidence.drawn.called}]:
-        target = Target(shard=shard["shard"])
-        own = (row for number, row in enumerate(rows) if target.has_in_shard(number))
-        called = (row for row in own if find_forbidding(evidence.header, row) is None)
-        again |= {row.id: row for row in islice(called, shard.get("drawn", 0))}
-        if is_whole and (missed := next(called, None)):
+    shards = evidence.header.get("shards") or [{"shard": evidence.target.shard, "drawn": evidence.drawn.called}]
+    left = {shard["shard"]: shard.get("drawn", 0) for shard in shards}
+    called: dict[str, Row] = {}
+    for number, row in enumerate(rows):
+        shard = next((each for each in left if Target(shard=each).has_in_shard(number)), None)
+        if shard not in left or find_forbidding(evidence.header, row) is not None:
+            continue
+        if left[shard]:
+            left[shard] -= 1
+            called[row.id] = row
+        elif is_whole:
             what = "the evidence says that all drawn rows were called"
-            raise InvalidEvidence(f"{what}, and {missed.id} was not; run again")
-    return again
+            raise InvalidEvidence(f"{what}, and {row.id} was not; run again")
+        if not (is_whole or any(left.values())):
+            break
+    return called
 
 
 def _find_unknown(evidence: Evidence, called: Mapping[str, Row], held: set[str]) -> set[str]:

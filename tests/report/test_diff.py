@@ -3,7 +3,7 @@
 import errno
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -16,7 +16,7 @@ from conformance.draw.rows import Drawn, RowDrawer
 from conformance.evidence.results import Evidence, Target
 from conformance.load.spec import load_spec
 from conformance.model import VERDICTS, Claims, Outcome, Result, Verdict
-from conformance.plan.rows import Plan
+from conformance.plan.rows import Plan, Row
 from conformance.report import diff_report
 from conformance.report.diff import Difference, compare_runs, find_direction
 from conformance.run.row import make_result_without_call
@@ -405,6 +405,25 @@ def test_a_drawn_row_that_both_runs_called_is_compared(plan: Plan, tmp_path: Pat
     assert (change.was, change.now) == (("did not fail", "fail") if way == "worse" else ("fail", "did not fail"))
     assert found.counts[change.direction] == len(change.documents)
     assert found.not_compared == 0
+
+
+def test_rows_after_the_last_call_are_not_drawn_again(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that was asked for a thousand million rows ends after twelve kinds of failures."""
+    runs = [drawn_run(plan, tmp_path / str(n), calls) for n, calls in enumerate((DrawnCalls(()), DrawnCalls((7,))))]
+    old, new = (replace(each, header={**each.header, "drawn": {"seed": 0, "rows": 10**9}}) for each in runs)
+    rows, drawn = RowDrawer.rows, 0
+
+    def count_rows(*args: Any) -> Iterator[Row]:
+        nonlocal drawn
+        for row in rows(*args):
+            drawn += 1
+            assert drawn <= DRAWN.rows
+            yield row
+
+    monkeypatch.setattr(RowDrawer, "rows", count_rows)
+    assert [change.case for change in compare_runs(old, new, plan).changes] == ["drawn-0-7"]
 
 
 def test_a_run_without_drawn_rows_differs_by_that_alone(plan: Plan, tmp_path: Path) -> None:
