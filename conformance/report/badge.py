@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from html import escape
 
+from ..evidence.drawn import name_missed_rows
 from ..model.verdicts import LABELS, STANDING_NAMES, WAIVED, Label
 from ..system.exit_codes import VOIDS_VERDICTS
 from ..system.groups import group_pairs
@@ -40,7 +41,9 @@ def summarize(run: JudgedRun) -> tuple[Label, str]:
     if run.target.row_options or run.target.shard or run.evidence.interrupted:
         parts.append("part of the suite")
     if next(iter(claimed)) == "conforms":
-        parts += [*filter(None, [_describe_limits(run)]), *([run.conclusion.why] if run.conclusion.exit_code else [])]
+        missed = name_missed_rows(run.evidence, run.plan.suite)
+        parts += [*filter(None, [_describe_limits(run)]), *([f"without {missed}"] if missed else [])]
+        parts += [run.conclusion.why] if run.conclusion.exit_code else []
     return "incomplete" if run.label.startswith("conforms") and run.scope_phrase else run.label, "; ".join(parts)
 
 

@@ -18,7 +18,7 @@ def report_no_start(folder: Path | None, backend: str) -> Iterator[None]:
         yield
     except CannotStart as error:
         if folder is not None and not find_results(folder):  # else it holds a certificate, which stays as it is
-            from .markdown import code  # slow to import, as is `visible`
+            from .markdown import code  # slow to import
 
             replace_text(folder / "junit.xml", _render_junit(backend, str(error)))
             head = f"# Reshape conformance of {code(backend)}: cannot start"
@@ -28,12 +28,8 @@ def report_no_start(folder: Path | None, backend: str) -> Iterator[None]:
 
 def _render_junit(backend: str, why: str) -> str:
     from . import junit
-    from .wording import visible
 
-    counts = {"tests": 1, "failures": 0, "errors": 1}
-    root = junit.make(None, "testsuites", name=f"reshape conformance of {backend}: cannot start", **counts, time=0)
-    suite = junit.make(root, "testsuite", name="start", **counts, skipped=0, time=0)
-    test = junit.make(suite, "testcase", classname="start", name="the backend starts", time=0)
-    junit.make(junit.make(test, "properties"), "property", name="rule", value="start")
-    junit.make(test, "error", type="cannot start", message=why).text = visible(why)
+    name = f"reshape conformance of {backend}: cannot start"
+    root = junit.make(None, "testsuites", name=name, tests=1, failures=0, errors=1, time=0)
+    junit.add_error(root, "start", "the backend starts", "cannot start", why)
     return junit.write(root)

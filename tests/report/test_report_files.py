@@ -15,6 +15,7 @@ from xml.etree import ElementTree
 import pytest
 
 from conformance import report
+from conformance.draw.rows import count_drawn_rows
 from conformance.evidence.folder import REPORTS, remove_reports
 from conformance.evidence.results import Evidence, Target, header_of
 from conformance.load.cases import load_suite
@@ -191,12 +192,29 @@ def test_a_badge_is_green_for_a_run_that_shows_everything_only(answers: JudgedRu
     shown = replace(conclusion, standings=well, sentences=tuple({s.document: "x" for s in well}), exit_code=0)
     documents = len(plan.suite.spec.documents)
     label, message = badge.summarize(JudgedRun(plan, evidence, shown))
-    assert (label, message) == ("conforms", f"conforms to all of the {documents} documents")
+    assert (label, message) == ("conforms", f"conforms to all of the {documents} documents; without drawn rows")
+    drew_all = {"called": 0, "failed": 0, "not_called": (number := count_drawn_rows())}
+    header, footer = ({**each, "drawn": value} for each, value in (
+        (evidence.header, {"seed": 0, "rows": number}), (evidence.footer, drew_all)))  # fmt: skip
+    whole = replace(evidence, header=header, footer=footer)
+    assert badge.summarize(JudgedRun(plan, whole, shown))[1] == f"conforms to all of the {documents} documents"
     assert badge.summarize(JudgedRun(plan, evidence, replace(shown, exit_code=6)))[0] == "waiver overdue"
     lying = badge.summarize(JudgedRun(plan, evidence, replace(shown, exit_code=5)))
     assert lying == ("nothing shown", "no verdict holds")
     part = {**evidence.header, "target": {**evidence.header["target"], "select": "x"}}
     assert "part of the suite" in badge.summarize(JudgedRun(plan, replace(evidence, header=part), shown))[1]
+
+
+def test_junit_has_an_error_if_no_verdict_holds(answers: JudgedRun) -> None:
+    """Whoever reads only this file saw rows that pass."""
+    why = "our own planted fault was not caught: AcceptsEverything; no verdict of this run is reliable"
+    root = ElementTree.fromstring(
+        junit.render(replace(answers, conclusion=replace(answers.conclusion, exit_code=5, why=why)))
+    )
+    before = ElementTree.fromstring(junit.render(answers))
+    assert next(root.iter("error")).get("message") == why
+    for key in ("tests", "errors"):
+        assert int(root.get(key, "")) == int(before.get(key, "")) + 1
 
 
 def test_rows_that_were_not_chosen_are_counted_and_not_listed(plan: Plan, tmp_path: Path) -> None:
