@@ -239,7 +239,7 @@ def _name(evidence: Evidence, plan: Plan) -> DiffSide:
 
 _PARTS: Mapping[str, Cause] = {
     "backend": "backend", "isolation": "backend", "claims": "claims", "suite": "suite", "waivers": "waiver",
-    "environment": "environment", "target": "target", "drawn": "target",
+    "nonce": "suite", "environment": "environment", "limits": "environment", "target": "target", "drawn": "target",
 }  # fmt: skip
 
 

@@ -109,6 +109,7 @@ CAUSE_OF: Mapping[str, tuple[dict[str, Any], Mapping[str, Any], str]] = {
     "nothing that is pinned": ({"dims": [1]}, {}, "flaky"),
     "the environment, and a crash that did not come again": (UNREPEATED, ENVIRONMENT, "flaky"),
     "the environment": ({"dims": [1]}, ENVIRONMENT, "environment"),
+    "the time limit": ({"kind": "timeout", "type": None, "dims": None}, {"limits": {"timeout": 1.0}}, "environment"),
     "the suite that judges": ({}, {"suite": OTHER_SUITE}, "suite"),
 }
 
@@ -431,6 +432,13 @@ def test_a_run_without_drawn_rows_differs_by_that_alone(plan: Plan, tmp_path: Pa
     new = replace(old, header={name: value for name, value in old.header.items() if name != "drawn"})
     seen = [each[1:] for each in compare_runs(old, new, plan).header_changes]
     assert seen == [("drawn · seed", str(DRAWN.seed), "nothing"), ("drawn · rows", str(DRAWN.rows), "nothing")]
+
+
+@pytest.mark.slow
+def test_a_run_under_a_nonce_differs_by_that(plan: Plan, tmp_path: Path) -> None:
+    old = finish_run(plan, Right(), tmp_path).evidence
+    new = replace(old, header={**old.header, "nonce": "0" * 64})
+    assert [each[:2] for each in compare_runs(old, new, plan).header_changes] == [("suite", "nonce")]
 
 
 def test_a_run_of_all_is_not_said_to_be_of_none(plan: Plan, tmp_path: Path) -> None:
