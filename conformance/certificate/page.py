@@ -170,5 +170,4 @@ def _draw_badge(statement: RecordFile, level: str, run: JudgedRun) -> str:
     else:
         visible = f"{'limited' if limits else 'conforms'}, {level}"
     parts += [*limits, describe_run(level, own["started"], own["version"], suite_of(predicate))]
-    name = f"{own['backend']['name']} {own['backend']['version']}"
-    return draw_badge(name, visible, _COLOURS[look], "; ".join(parts))
+    return draw_badge(run.name, visible, _COLOURS[look], "; ".join(parts))

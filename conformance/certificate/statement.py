@@ -62,7 +62,8 @@ _MAX_SUBJECTS = 6
 _NAME = re.compile(r"[^\x00-\x1f\x7f]{1,200}")
 _DIGEST = {"sha256": SHA256}
 _FILE = {"name": _NAME, "digest": _DIGEST}
-_BACKEND = {"name": _NAME, "version": _NAME, "digest": OrNull(SHA256)}
+_BACKEND = {"name": _NAME, "version": re.compile(f"|{_NAME.pattern}"), "digest": OrNull(SHA256)}
+"""A backend need not have a version."""
 COMMITMENT_FORM = {
     "commitment": frozenset(("reshape-conformance-1",)), "suite": SHA256, "backend": _BACKEND, "adapter": str,
     "claims": CLAIMS_FORM, "files": MapOf(SHA256),

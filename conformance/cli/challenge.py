@@ -54,7 +54,8 @@ def run(args: argparse.Namespace) -> int:
         emit(record)
         return 0
     backend, files = commitment["backend"], count_noun(len(commitment["files"]), "file")
-    say(f"challenge for {backend['name']} {backend['version']} ({files}): {out}")
+    name = f"{backend['name']} {backend['version']}".strip()
+    say(f"challenge for {name} ({files}): {out}")
     say(f"it must be answered before {record['expires']}; keep the file, with which you verify the answer")
     say(f"next, the tester: conformance certify BACKEND --challenge {out.name} --out FOLDER-OF-THE-COMMITMENT")
     return 0
