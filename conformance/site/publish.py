@@ -85,7 +85,8 @@ def prepare(results: Path, plan: Plan, reports: Path, trust: Trust, again: bool 
         present = [name for name in _CERTIFICATE if (results.parent / name).is_file()]
         if link := next((path for path in map(results.parent.joinpath, present) if path.is_symlink()), None):
             raise InvalidEvidence(f"{link}: is a link, and may lead to a secret; put the file itself there")
-        files |= {name: read_bytes(results.parent / name) for name in present}
+        checked = {each.path.name: each.content for each in (certificate.statement, certificate.audit) if each}
+        files |= checked | {name: read_bytes(results.parent / name) for name in present if name not in checked}
         own = certificate_page.render_pages(certificate.statement, certificate.audit, run.with_drawn, PUBLISHED)
         files |= {name: text.encode("utf-8") for name, text in own}
     folder = results.parent if again else reports / name

@@ -25,6 +25,7 @@ from conformance.certificate.statement import (
     EXTENSION,
     STATEMENT,
     add_days,
+    commitment_of,
     digest_of_file,
     statement_of,
     time_of,
@@ -95,9 +96,8 @@ def test_no_certificate_is_of_a_suite_with_rows_not_run(lab: Lab) -> None:
         check_certificate(lab.folder, later, lab.trust())
 
 
-@pytest.mark.slow
-def test_each_file_of_a_certificate_is_read_once(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise somebody could swap it between the check and the use."""
+def count_opened_files(monkeypatch: pytest.MonkeyPatch) -> Counter[Path]:
+    """Count from now on how often each file is opened for reading."""
     opened: Counter[Path] = Counter()
     before = files.open_regular
 
@@ -106,10 +106,30 @@ def test_each_file_of_a_certificate_is_read_once(lab: Lab, monkeypatch: pytest.M
         return before(path)
 
     monkeypatch.setattr(files, "open_regular", count)
+    return opened
+
+
+@pytest.mark.slow
+def test_each_file_of_a_certificate_is_read_once(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise somebody could swap it between the check and the use."""
+    opened = count_opened_files(monkeypatch)
     check_certificate(lab.folder, lab.plan, lab.trust())
     assert opened[lab.folder / STATEMENT] == 1
     assert {path.name for path in opened} >= {STATEMENT, AUDIT, COMMITMENT, CHALLENGE, RESULTS, PAGE, BADGE}
     assert set(opened.values()) == {1}
+
+
+@pytest.mark.slow
+def test_a_backend_without_a_version_has_a_certificate(lab: Lab, cli: Cli) -> None:
+    """`verify` and `challenge` refused what `certify` had written."""
+    lab.forget_the_challenge()
+    lab.forge(lambda records: records[0]["backend"].update(version=""))
+    cli(*lab.words("verify", lab.folder, "--certificate")).expect(0, out="mine: self-tested")
+    commitment = lab.home / "of-no-version.json"
+    write_record(commitment, commitment_of(read(lab.folder / RESULTS).header, {"lib.so": "0" * 64}))
+    cli("challenge", commitment, "--out", lab.home / "to-no-version.json", "--suite", lab.suite).expect(
+        0, out="challenge for mine (1 file)"
+    )
 
 
 @pytest.mark.slow
@@ -264,6 +284,16 @@ def test_a_link_in_a_certificate_is_not_published(lab: Lab, cli: Cli, site: Path
     lab.forget_the_challenge()
     (lab.folder / name).symlink_to(lab.key("vendor"))
     cli("publish", site, lab.folder, "--suite", lab.suite).expect(2, err=f"{name}: is a link, and may lead to a secret")
+
+
+@pytest.mark.slow
+def test_a_statement_is_published_as_it_was_checked(
+    lab: Lab, cli: Cli, site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was read again, after the check."""
+    opened = count_opened_files(monkeypatch)
+    cli("publish", site, lab.folder, "--suite", lab.suite).expect(0)
+    assert [opened[lab.folder / name] for name in (STATEMENT, AUDIT)] == [1, 1]
 
 
 RECORDS = {each for name in (STATEMENT, AUDIT, CHALLENGE) for each in (name, f"{name}.sig")} | {COMMITMENT}
