@@ -66,7 +66,8 @@ class _Graph:
             yield GraphOperation(tuple(self._names[k] for k in takes), tuple(self._names[k] for k in makes), node)
 
     def _check_tensors(self, indices: tuple[int, ...], place: str) -> tuple[int, ...]:
-        if bad := next((k for k in indices if k >= len(self._tensors) or k < -1), None):
+        bad = next((k for k in indices if k >= len(self._tensors) or k < -1), None)
+        if bad is not None:
             raise UnreadableModel(f"{place}: there is no tensor {bad:,}; the graph has {len(self._tensors):,}")
         return tuple(k for k in indices if k >= 0)
 

@@ -101,6 +101,13 @@ def test_what_is_no_model_is_reported(tmp_path: Path, cli: Cli) -> None:
         assert why in cli("check-graph", str(path)).expect(2).out
 
 
+def test_an_operator_of_a_graph_without_tensors_is_reported(tmp_path: Path, cli: Cli) -> None:
+    path, out = tmp_path / "bad.tflite", bytearray(b"\0\0\0\0TFL3")
+    fill(out, 0, {0: 3, 1: [{0: 22, 3: 22}], 2: [{3: [{0: 0, 1: [0], 2: [0]}]}]})
+    path.write_bytes(out)
+    cli("check-graph", path).expect(2, out="subgraphs[0].operators[0]: there is no tensor 0; the graph has 0")
+
+
 @pytest.mark.slow
 def test_a_model_that_is_cut_or_changed_is_reported(tmp_path: Path) -> None:
     path = Path(tflite(tmp_path, [1, 12], [1, 12], [1, 12]))
