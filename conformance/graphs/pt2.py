@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -53,10 +52,12 @@ def _read_program(path: Path) -> tuple[str, bytes]:
                 raise UnreadableModel("there is no serialized_exported_program.json or models/*.json in the zip file")
             with archive.open(name) as member:
                 content = member.read(MAX_BYTES + 1)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
-        raise UnreadableModel(f"not a zip file, or cut short: {error}") from None
+    except UnreadableModel:
+        raise
     except OSError as error:
         raise UnreadableModel(f"{error.strerror or error}; check the path") from None
+    except Exception as error:  # each way to compress has a class of its own
+        raise UnreadableModel(f"not a zip file, or cut short: {error}") from None
     if len(content) > MAX_BYTES:
         raise UnreadableModel(f"{name}: it unpacks to more than {MAX_BYTES:,} bytes")
     return name, content

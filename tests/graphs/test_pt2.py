@@ -56,9 +56,9 @@ def branching(data: dict[str, Any], depth: int = 1, name: str = "true_graph_0") 
     return {"graph_module": {"graph": graph}}
 
 
-def archive(folder: Path, data: Any, name: str = NAME) -> str:
+def archive(folder: Path, data: Any, name: str = NAME, packed: int = zipfile.ZIP_DEFLATED) -> str:
     path = folder / "model.pt2"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+    with zipfile.ZipFile(path, "w", packed) as file:
         file.writestr("m/version", "0")
         file.writestr(name, data if isinstance(data, str | bytes) else json.dumps(data))
     return str(path)
@@ -194,8 +194,9 @@ def test_bad_json_is_reported(tmp_path: Path, cli: Cli, what: str) -> None:
     assert why in cli("check-graph", archive(tmp_path, data)).expect(2).out
 
 
-def test_a_zip_file_that_is_cut_or_changed_is_reported(tmp_path: Path, cli: Cli) -> None:
-    path = Path(archive(tmp_path, program([1, 12], (1, 12))))
+@pytest.mark.parametrize("packed", [zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA])
+def test_a_zip_file_that_is_cut_or_changed_is_reported(tmp_path: Path, cli: Cli, packed: int) -> None:
+    path = Path(archive(tmp_path, program([1, 12], (1, 12)), packed=packed))
     whole = path.read_bytes()
     for end in range(0, len(whole), 7):
         path.write_bytes(whole[:end])
