@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import sys
 import time
 from collections.abc import Iterable
 from contextlib import closing
@@ -101,7 +102,7 @@ def _sweep(request: SweepRequest, args: argparse.Namespace, spec: Spec) -> Sweep
     total, notes = _run_blocks(request, args.jobs, who)
     close_backend()  # nothing that the backend does now can reach the results
     for note in notes:
-        say(paint("yellow", f"note: {note}"))
+        say(paint("yellow", f"note: {note}"), sys.stderr if args.json else None)
     return SweepResults(header, total, planted_failures, round(time.perf_counter() - began, 3))
 
 

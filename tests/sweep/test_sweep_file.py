@@ -95,6 +95,14 @@ def test_two_sweeps_do_not_write_into_one_folder(tmp_path: Path, sweep: Sweep) -
     assert read(tmp_path)["backend"]["adapter"] == "reference"
 
 
+def test_a_note_is_no_part_of_the_json(tmp_path: Path, sweep: Sweep) -> None:
+    backend = write_acting(tmp_path, "os.chdir('/')")
+    said = sweep(tmp_path / "out", "--isolation", "none", "--json", backend=backend).expect(
+        0, err="changed the working"
+    )
+    assert said.data["exit_code"] == 0
+
+
 @pytest.mark.parametrize("isolation", ["worker", "none"])
 def test_a_file_that_the_backend_writes_is_replaced(tmp_path: Path, sweep: Sweep, isolation: str) -> None:
     file = tmp_path / "out" / SWEEP_FILE
