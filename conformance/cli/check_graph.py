@@ -26,7 +26,7 @@ from ..meaning.faults import KnownFaults
 from ..model import OBSERVED, PASS, KnownFault, Spec
 from ..report.judged_run import JudgedRun
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, USAGE
-from ..system.files import replace_text
+from ..system.files import lock_folder, replace_text
 from ..system.groups import group_pairs
 from ..system.terminal import count_noun, paint, say, table, wrap
 from ..system.text import format_dims, name_first, shorten
@@ -166,13 +166,14 @@ def _run_backend(
 
     out = Path(DEFAULT_OUT) / "check-graph"
     own = Path(DEFAULT_OUT) / "check-graph-suite"
-    replace_text(own / "cases" / "calls.yaml", written.text)
-    (own / "spec").unlink(missing_ok=True)
-    if suite is not None:
-        (own / "spec").symlink_to(find_folders(suite).spec.resolve())
     words = [backend, "--suite", str(own), "-k", PREFIX, "--out", str(out), "--drawn-rows", "0"]
     words += [f"--document={name}" for name in documents]
-    run_suite(parser_of("run").parse_args(words), accept)
+    with lock_folder(own):  # otherwise a second command replaces the calls of the first
+        replace_text(own / "cases" / "calls.yaml", written.text)
+        (own / "spec").unlink(missing_ok=True)
+        if suite is not None:
+            (own / "spec").symlink_to(find_folders(suite).spec.resolve())
+        run_suite(parser_of("run").parse_args(words), accept)
     return end
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from conformance.load.cases import load_cases
+from conformance.system.files import lock_folder
 from tests.builders import ROOT, Cli, spec, write_cases
 from tests.graphs.graph_files import UNKNOWN, dump, static, tensor
 
@@ -118,6 +119,17 @@ def test_the_one_exit_line_is_the_exit_code(name: str, model: str, tmp_path: Pat
     said = cli("check-graph", *paths, *options, "--run", backend).expect(int(end[5]))
     lines = [line for line in said.out.splitlines() if line.startswith("exit ")]
     assert lines == [end.format(backend)]
+
+
+@pytest.mark.usefixtures("beside_few")
+def test_a_second_run_leaves_the_calls_of_the_first(model: str, tmp_path: Path, cli: Cli) -> None:
+    own = tmp_path / "conformance-report" / "check-graph-suite"
+    cli("check-graph", model, "--run", "reference").expect(0)
+    calls = (own / "cases" / "calls.yaml").read_text("utf-8")
+    with lock_folder(own):
+        other = dump(tmp_path, static(tensor(0, 2, 3), [6], tensor(1, 6)))
+        cli("check-graph", other, "--run", "reference").expect(2, lines=1, err="is in use by another run")
+    assert (own / "cases" / "calls.yaml").read_text("utf-8") == calls
 
 
 @pytest.mark.usefixtures("beside_few")
