@@ -26,6 +26,7 @@ _BODIES = ("body", "then_body", "else_body")
 MAX_DEPTH = 50
 _SAME = {"Add": "Add", "Subtract": "Sub", "Multiply": "Mul", "Divide": "Div", "Concat": "Concat"}
 """Operations that ONNX has too, by its names."""
+_NUMBERS = {"i32": np.int32, "i64": np.int64, "f32": np.float32, "f64": np.float64}
 Port = tuple[str, str]
 """The ids of a layer and of one of its ports."""
 
@@ -92,7 +93,7 @@ class _Reader:
             return ReshapeNode(name, place, None, None, None, None, flag, missing="src and shape are not connected")
         value, why_unknown = values.of(sources[1])
         why = why_unknown if value is None else ""
-        shape = tuple(int(entry) for entry in value) if value is not None and value.ndim == 1 else None
+        shape = tuple(map(int, value)) if value is not None and value.ndim == 1 and value.dtype.kind in "iu" else None
         declared, src_type = dims_of(outputs[0]) if outputs else None, _read_type(ports[0])
         odd: dict[str, Any] = {"missing_attributes": ("special_zero",)} if given is None else {}
         if value is not None and value.ndim != 1:
@@ -200,11 +201,17 @@ class NetworkValues:
         return ValueOrReason(np.frombuffer(content, dtype_of(type_)).reshape(lengths))
 
 
+def _convert(value: Value, to: str) -> Value | None:
+    """Return numbers of another type, so that a division of floats is one; None for another type or past its range."""
+    most = 1 << 31 if to == "i32" else 1 << 62
+    return value.astype(_NUMBERS[to]) if to in _NUMBERS and np.abs(value).max(initial=0) < most else None
+
+
 def _apply(kind: str, data: Mapping[str, str], values: list[Any], output: int) -> Value | None:
     """Return an output of an operation; None if its attributes or values allow none."""
     try:
         if kind == "Convert":
-            return values[0] if data.get("destination_type") in ("i64", "i32", "f32", "f64") else None
+            return _convert(values[0], data.get("destination_type", ""))
         if kind == "Broadcast":
             small = math.prod(values[1].tolist()) <= MAX_ELEMENTS
             return np.broadcast_to(values[0], tuple(values[1].tolist())) if small else None

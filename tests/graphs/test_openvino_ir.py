@@ -158,6 +158,37 @@ def test_a_shape_that_is_computed_from_known_dims_is_followed(tmp_path: Path, cl
     cli("check-graph", str(path), "--input", "x=2,3,4").expect(4, out="shape is computed from an input")
 
 
+def test_floats_are_divided_as_floats(tmp_path: Path, cli: Cli) -> None:
+    """[2, 3] / [2, 2] * [1, 8] is [1, 12]; of whole numbers it would be [1, 8]."""
+    path, two = Path(ir(tmp_path, 1, 12)), "<dim>2</dim>"
+    layers = "".join(
+        f"""<layer id="{k}" name="c{k}" type="Const"><data element_type="i64" shape="2" offset="{16 * k}" size="16"/>
+             <output><port id="0">{two}</port></output></layer>
+            <layer id="f{k}" name="f{k}" type="Convert"><data destination_type="f32"/>
+             <input><port id="0"/></input><output><port id="1">{two}</port></output></layer>"""
+        for k in (3, 4, 5)
+    ) + "".join(
+        f"""<layer id="{number}" name="{kind}" type="{kind}"><data destination_type="i64"/>
+             <input><port id="0"/>{more}</input><output><port id="2">{two}</port></output></layer>"""
+        for number, kind, more in (
+            (6, "Divide", '<port id="1"/>'),
+            (7, "Multiply", '<port id="1"/>'),
+            (8, "Convert", ""),
+        )
+    )
+    edges = "".join(
+        f'<edge from-layer="{a}" from-port="{b}" to-layer="{c}" to-port="{d}"/>'
+        for a, b, c, d in [
+            (3, 0, "f3", 0), (4, 0, "f4", 0), (5, 0, "f5", 0), ("f3", 1, 6, 0), ("f4", 1, 6, 1), (6, 2, 7, 0),
+            ("f5", 1, 7, 1), (7, 2, 8, 0), (8, 2, 2, 1),
+        ]
+    )  # fmt: skip
+    text = path.read_text("utf-8").replace('<edge from-layer="1" from-port="0" to-layer="2" to-port="1"/>', edges)
+    path.write_text(text.replace(" </layers>", f"{layers}\n </layers>"), encoding="utf-8")
+    (tmp_path / "model.bin").write_bytes(bytes(48) + struct.pack("<6q", 2, 3, 2, 2, 1, 8))
+    cli("check-graph", str(path)).expect(0, out="by [1, 12] special_zero  legal")
+
+
 BAD = {
     "entities": ('<!DOCTYPE a [<!ENTITY b "c">]><net/>', "line 1: a DOCTYPE, which can hold entities, is not read"),
     "cut short": ("<net><layers>", "byte 13: not XML: no element found"),
