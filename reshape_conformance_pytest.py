@@ -71,6 +71,10 @@ CONFIGURATIONS = ("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "p
 """Files in which pytest looks for its configuration."""
 
 
+LISTS = ("help", "markers", "showfixtures", "show_fixtures_per_test", "cacheshow")
+"""Options with which pytest runs no test and lists nothing of a row."""
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the settings of the configuration, without which pytest would warn of unknown ones."""
     for name in INI:
@@ -127,8 +131,8 @@ def pytest_configure(config: pytest.Config) -> None:
             setattr(config.option, settings["dest"], None)
         if getattr(config.option, settings["dest"]) == "":  # "$OUT" with no OUT set would name the working directory
             raise pytest.UsageError(f"{name} has an empty value; give it one, or drop it")
-    if any(getattr(config.option, name, None) for name in ("showfixtures", "show_fixtures_per_test", "cacheshow")):
-        return  # such a session runs no test, and rows have no fixtures
+    if any(getattr(config.option, name, None) for name in LISTS):
+        return
     check_configuration(config)
     check_text(config)
     suite().register(config)

@@ -187,11 +187,18 @@ def test_a_mistake_in_a_setting_is_one_line(here: Path, mistake: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "option", ["--fixtures", "--fixtures-per-test", "--cache-show", "--setup-plan", "--setup-only", "--collect-only"]
-)
-def test_a_session_that_only_lists_gives_no_verdict(here: Path, option: str) -> None:
+    "option",
+    [
+        "--help", "--markers", "--fixtures", "--fixtures-per-test", "--cache-show", "--setup-plan", "--setup-only",
+        "--collect-only",
+    ],
+)  # fmt: skip
+def test_a_session_that_only_lists_leaves_the_last_verdict(here: Path, option: str) -> None:
+    report = here / "out" / "report.html"
+    report.parent.mkdir()
+    report.touch()
     Done(here, "-q", *SUITE, "--conformance-out", "out", option, adapter="reference").expect(0, never="incomplete")
-    assert not (here / "out").exists()
+    assert report.exists()
 
 
 def test_an_added_case_with_a_wrong_expectation_is_an_error(here: Path) -> None:
