@@ -167,7 +167,7 @@ def _run_backend(
     out = Path(DEFAULT_OUT) / "check-graph"
     own = Path(DEFAULT_OUT) / "check-graph-suite"
     words = [backend, "--suite", str(own), "-k", PREFIX, "--out", str(out), "--drawn-rows", "0"]
-    words += [f"--document={name}" for name in documents]
+    words += [f"--document={name}" for name in documents] + [f"--operation={name}" for name in written.operations]
     with lock_folder(own):  # otherwise a second command replaces the calls of the first
         replace_text(own / "cases" / "calls.yaml", written.text)
         (own / "spec").unlink(missing_ok=True)

@@ -25,22 +25,27 @@ class WrittenCases(NamedTuple):
     number: int
     left_out: int
     """Calls that no case can hold: not decided, too large, or decided by the form or the declared dst."""
+    operations: tuple[str, ...]
+    """The operations that the calls name; none if one of them may be of any."""
 
 
 def write_cases(nodes: Iterable[CheckedNode], judge: NodeJudge) -> WrittenCases:
     """Return a case for each different call; the contracts of all documents say what is expected."""
     calls: dict[str, str] = {}
     left_out: set[ReshapeNode] = set()
+    named: set[str | None] = set()
     for node in nodes:
         for variant in node.variants:
             lines = list(_write_case(variant, judge))
             if lines:
                 calls.setdefault("\n".join(lines), f"{PREFIX}{len(calls) + 1}")
+                named.add(variant.operation)
             else:
                 left_out.add(variant._replace(name="", place="", missing=""))
     head = "# Written by `conformance check-graph`.\nextends: bundled\nabout: The reshapes of model files.\ncases:\n"
     text = "".join(f"  - id: {name}\n{lines}\n" for lines, name in calls.items())
-    return WrittenCases(head + text, len(calls), len(left_out))
+    operations = [name for name in judge.spec.operations if name.partition("-")[0] in named and None not in named]
+    return WrittenCases(head + text, len(calls), len(left_out), tuple(operations))
 
 
 def _write_case(call: ReshapeNode, judge: NodeJudge) -> Iterator[str]:

@@ -141,5 +141,13 @@ def test_the_calls_are_judged_by_the_specification_of_a_suite(model: str, cli: C
     assert "acme-2026" not in said.out
 
 
+@pytest.mark.usefixtures("beside_few")
+def test_a_call_counts_for_the_operation_of_its_node_only(model: str, tmp_path: Path, cli: Cli) -> None:
+    text = RESIZES.replace("    not_claimed", '    operations = ("DynamicReshape-1",)\n    not_claimed')
+    (tmp_path / "resizes.py").write_text(text, encoding="utf-8")
+    said = cli("check-graph", model, "--run", "resizes.py:Resizes").expect(4)
+    assert "was run on 0 of 1 call; the others are not claimed" in said.out
+
+
 def test_json_and_run_are_not_mixed(model: str, cli: Cli) -> None:
     cli("check-graph", model, "--run", "reference", "--json").expect(2, err="leave --json out")
