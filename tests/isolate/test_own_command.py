@@ -16,6 +16,8 @@ from .. import builders, processes
 from .remote_backends import write_acting
 
 QUICK = "tests.without_planted"
+IGNORE = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
+"""What `nohup COMMAND &` does of itself."""
 
 
 def list_run_words(folder: Path, act: str) -> list[str]:
@@ -52,7 +54,12 @@ def test_work_that_ends_its_process(act: str) -> None:
         ("os.abort()", 4, "signal 6"),
         *(
             pytest.param(act, code, "", marks=pytest.mark.slow)
-            for act, code in (("os.fork()", 4), ("raise KeyError", 1), ("raise KeyboardInterrupt", 130))
+            for act, code in (
+                ("os.fork()", 4),
+                ("raise KeyError", 1),
+                ("raise KeyboardInterrupt", 130),
+                (f"{IGNORE}; raise KeyboardInterrupt", 130),
+            )
         ),
     ],
 )

@@ -26,9 +26,8 @@ def describe_end(error: KeyboardInterrupt) -> tuple[str, int]:
     """Return the words and the exit code of a command that was interrupted."""
     if isinstance(error, Terminated):
         return error.why, error.exit_code
-    not_ours = signal.SIG_IGN, signal.default_int_handler
-    if error in interrupts or signal.getsignal(signal.SIGINT) in not_ours:
-        return "interrupted", 130
+    if error in interrupts or signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        return "interrupted", 130  # if the signal is ignored, none raised it
     return "the backend raised KeyboardInterrupt; drop --isolation none", 130
 
 
