@@ -112,6 +112,7 @@ def test_the_evidence_equals_that_of_a_run(complete: Path, cli: Cli, monkeypatch
     run, session = lines_of(complete / "run"), lines_of(complete / "session")
     assert comparable(session) == comparable(run)
     assert [record["waiver"] for record in session if record.get("waiver")]
+    assert session[-1]["seconds"] > 0
 
 
 def test_a_waived_row_is_an_expected_failure(complete: Path) -> None:
