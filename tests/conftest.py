@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import re
+import signal
 import sys
 from collections import Counter
 from collections.abc import Iterable
@@ -17,6 +18,7 @@ from . import memo
 memo.install()
 gc.set_threshold(100_000)  # as the command does: objects stay, and the collector would look at all of them again
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy would start threads in each of hundreds of processes
+signal.signal(signal.SIGINT, signal.default_int_handler)  # `nohup make.py test &` would have tests ignore interrupts
 
 
 from conformance.model import Spec  # noqa: E402

@@ -61,7 +61,7 @@ def test_a_shard_that_ended_early_called_its_first_drawn_rows(command: Command) 
     merged = merge_shards([Path("one"), Path("two")], [parts[0], ended])
     assert merged.drawn == DrawnCounts(len(called[0]) + 3, 0, 0, 0)
     whole = Evidence(merged.header, tuple(merged.results), {"drawn": merged.drawn.to_json()}, "")
-    assert list(draw_called_rows(command.plan, whole)) == called[0] + called[1][:3]
+    assert {*draw_called_rows(command.plan, whole)} == {*called[0], *called[1][:3]}
 
 
 @pytest.fixture
