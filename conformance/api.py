@@ -25,6 +25,7 @@ from .cli.facts import describe_call_meaning
 from .cli.run import RunFolder, conclude, request_of, write_reports
 from .cli.run_summary import data_of
 from .cli.typed_values import read_entries, read_named_lengths, read_src_lengths
+from .evidence.results import name_with_version
 from .meaning.contract import Contract, contracts
 from .model import BAD, Call, Malformed, Outcome, Rejected, Spec, Unsupported
 from .model.types import WIDTH, name_of
@@ -219,7 +220,7 @@ class Run:
 
     @property
     def _name(self) -> str:
-        return f"{self._data['backend']['name']} {self._data['backend']['version']}"
+        return name_with_version(self._data["backend"])
 
 
 def run(  # noqa: PLR0913 - each is an option of the command

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..certificate.signature import ISSUER, sign
 from ..certificate.statement import CHALLENGE, COMMITMENT_FORM, challenge_of, read_record, write_record
-from ..evidence.results import InvalidEvidence
+from ..evidence.results import InvalidEvidence, name_with_version
 from ..system.exit_codes import CommandError
 from ..system.terminal import count_noun, say
 from .arguments import Stop, emit, load_plan
@@ -53,8 +53,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         emit(record)
         return 0
-    backend, files = commitment["backend"], count_noun(len(commitment["files"]), "file")
-    name = f"{backend['name']} {backend['version']}".strip()
+    name, files = name_with_version(commitment["backend"]), count_noun(len(commitment["files"]), "file")
     say(f"challenge for {name} ({files}): {out}")
     say(f"it must be answered before {record['expires']}; keep the file, with which you verify the answer")
     say(f"next, the tester: conformance certify BACKEND --challenge {out.name} --out FOLDER-OF-THE-COMMITMENT")

@@ -14,7 +14,7 @@ from ..evidence.results import InvalidEvidence, Target
 from ..isolate.backend import isolation_of
 from ..load.schema import read_file
 from ..load.strict_yaml import line_of, raise_problems
-from ..model import Claims, Place, Problem, Spec, Suite, covers
+from ..model import Claims, Place, Problem, Spec, covers
 from ..plan.rows import Plan, plan_of
 from ..report.verify import OtherSuite
 from ..runner.run_suite import RunRequest
@@ -40,7 +40,7 @@ def read_common_options(args: argparse.Namespace, plan: Plan) -> RunRequest:
     return RunRequest(
         backend=args.backend,
         plan=plan,
-        target=Target(large=args.large, require=check_requirements(args.require, plan.suite)),
+        target=Target(large=args.large, require=check_requirements(args.require, plan)),
         isolation=isolation_of(args.backend, args.isolation),
         limits=read_limits(args),
         waivers=tuple(args.waivers or ()),
@@ -68,14 +68,17 @@ def check_names(
     refuse_unknown("type", types, spec.types)
 
 
-def check_requirements(names: Sequence[str] | None, suite: Suite) -> tuple[str, ...]:
+def check_requirements(names: Sequence[str] | None, plan: Plan) -> tuple[str, ...]:
     """Check the names given with --require; Stop if there is no such document, operation, type or facet."""
-    spec = suite.spec
-    facets = {facet for row in plan_of(suite).rows for facet in row.facets} if names else set()
+    if not names:
+        return ()
+    spec = plan.suite.spec
+    every = plan_of(plan.suite) if plan.select else plan  # a facet may be of rows that -k leaves out
+    facets = {facet for row in every.rows for facet in row.facets}
     claimable = {name for name in FACETS if any(covers(name, facet) for facet in facets)}
     known = {*claimable, *spec.operations, *spec.documents, *spec.types}
     refuse_unknown("requirement", names, known, "conformance list documents` and, for facets, `adapters/README.md")
-    return tuple(names or ())
+    return tuple(names)
 
 
 def read_claims(path: Path) -> Claims:

@@ -11,6 +11,7 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
+from ..evidence.results import name_with_version
 from ..isolate.backend import isolation_of
 from ..isolate.process.distribute import run_in_processes
 from ..meaning.domain import Domain
@@ -161,7 +162,7 @@ def _sort_by_calls(total: Tally) -> list[tuple[tuple[str, str], FailedCalls]]:
 
 def _show(results: SweepResults, code: int, why: str) -> None:
     total, who = results.total, results.header["backend"]
-    say(paint("bold", f"{who['name']} {who['version']}"))
+    say(paint("bold", name_with_version(who)))
     say()
     given = {verdict for counts in total.verdicts.values() for verdict in counts}
     heads = ("document", *KINDS, *(verdict for verdict in VERDICTS if verdict in given))

@@ -134,7 +134,7 @@ def _list_unmet(require: Sequence[str] | None, claims: Path | None, plan: Plan, 
     """Describe the demands of --require and --claims that the evidence does not meet."""
     if claims is not None and (pinned := read_claims(claims)) != evidence.claims:
         yield f"--claims {claims}: {describe_difference(pinned, evidence.claims)}"
-    if names := check_requirements(require, plan.suite):
+    if names := check_requirements(require, plan):
         demanded = conclude_evidence(plan, evidence.with_target(require=[*evidence.target.require, *names]))
         if demanded.exit_code:
             yield f"--require {' --require '.join(names)}: {demanded.why}"

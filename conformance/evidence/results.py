@@ -162,6 +162,11 @@ class DrawnCounts(NamedTuple):
         return {name: value for name, value in self._asdict().items() if value or name in ("called", "failed")}
 
 
+def name_with_version(backend: Mapping[str, Any]) -> str:
+    """Name the backend of a header or of another record, with its version if it has one."""
+    return f"{backend['name']} {backend['version']}".strip()
+
+
 def header_of(
     suite: Suite, identity: Identity, claims: Claims, target: Target, backend: str, with_digest: bool = True
 ) -> dict[str, Any]:

@@ -65,9 +65,8 @@ def graph_of(row: Row, step: RowStep) -> dict[str, Any]:
     for k, (node, dims) in enumerate(zip(step.graph.nodes, dims_of_outputs(row, step), strict=True)):
         taken = made[0] if node.takes_src else made[k]
         made.append(_export_tensor(k + 1, type_, dims))
-        kind = row.operation.partition("-")[0]
         ops.append({
-            "id": k, "name": "reshape", "kind": kind, "attrs": dict(_export_attributes(node)),
+            "id": k, "name": "reshape", "kind": row.signature.kind, "attrs": dict(_export_attributes(node)),
             "inputs": [taken], "outputs": [made[-1]],
         })  # fmt: skip
     taken_ids = {op["inputs"][0]["id"] for op in ops}

@@ -56,8 +56,7 @@ class NodeJudge:
         return dims.pop() if len(dims) == 1 else None
 
     def _covers(self, document: str, node: ReshapeNode) -> bool:
-        operation = self.spec.documents[document].operation
-        return node.operation is None or operation.partition("-")[0] == node.operation
+        return node.operation in (None, self.spec.operation_of(document).kind)
 
     def _decide(self, node: ReshapeNode, document: str) -> NodeDecision:
         if not self._covers(document, node):

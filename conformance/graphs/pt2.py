@@ -56,7 +56,7 @@ def _read_program(path: Path) -> tuple[str, bytes]:
         raise
     except OSError as error:
         raise UnreadableModel(f"{error.strerror or error}; check the path") from None
-    except Exception as error:  # each way to compress has a class of its own
+    except Exception as error:  # each way to compress raises another class
         raise UnreadableModel(f"not a zip file, or cut short: {error}") from None
     if len(content) > MAX_BYTES:
         raise UnreadableModel(f"{name}: it unpacks to more than {MAX_BYTES:,} bytes")

@@ -15,7 +15,7 @@ from .tflite import read_tflite
 
 def read_model(path: Path, spec: Spec, answer: InferDst) -> Model:
     """Return the model of a file; UnreadableModel if it is none that we know."""
-    kinds = {name.partition("-")[0]: operation for name, operation in spec.operations.items()}
+    kinds = {operation.kind: operation for operation in spec.operations.values()}
     match path.suffix.lower():
         case ".json":
             return read_onednn_json(path, answer, kinds)

@@ -44,7 +44,7 @@ def write_cases(nodes: Iterable[CheckedNode], judge: NodeJudge) -> WrittenCases:
                 left_out.add(variant._replace(name="", place="", missing=""))
     head = "# Written by `conformance check-graph`.\nextends: bundled\nabout: The reshapes of model files.\ncases:\n"
     text = "".join(f"  - id: {name}\n{lines}\n" for lines, name in calls.items())
-    operations = [name for name in judge.spec.operations if name.partition("-")[0] in named and None not in named]
+    operations = [each.id for each in judge.spec.operations.values() if each.kind in named and None not in named]
     return WrittenCases(head + text, len(calls), len(left_out), tuple(operations))
 
 

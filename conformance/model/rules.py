@@ -94,6 +94,11 @@ class Operation:
     """The whole entry of operations.yaml, for people: attributes, inputs, outputs, names by document."""
     place: Place
 
+    @property
+    def kind(self) -> str:
+        """The kind of its nodes in a graph: its name without a version."""
+        return self.id.partition("-")[0]
+
 
 Level = Literal["must", "may", "decided", "silent", "capacity"]
 LEVELS: tuple[Level, ...] = get_args(Level)

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from ..draw.nonce import is_of_nonce, plan_under_nonce
 from ..evidence.drawn import plan_of_run
-from ..evidence.results import Evidence
+from ..evidence.results import Evidence, name_with_version
 from ..model import BAD, ERROR, FAIL, NOT_CLAIMED, NOT_RUN, OBSERVED, RIGHT, WAIVED, Claims, Result, StandingName
 from ..model.verdicts import FAILED_OR_WAIVED, SEVERITIES, Severity
 from ..plan.rows import Plan, parse_drawn_id
@@ -234,7 +234,7 @@ def _name(evidence: Evidence, plan: Plan) -> DiffSide:
     backend, suite = evidence.header["backend"], evidence.header["suite"]
     unjudged = "" if evidence.can_be_judged_by(plan.suite) else ", of another suite, not judged again"
     judged_by = suite if unjudged else {**suite, "digest": plan.suite.digest}
-    return DiffSide(f"{backend['name']} {backend['version']}", evidence.header["started"], unjudged, judged_by)
+    return DiffSide(name_with_version(backend), evidence.header["started"], unjudged, judged_by)
 
 
 _PARTS: Mapping[str, Cause] = {

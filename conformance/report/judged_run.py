@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ..evidence.command import list_pytest_suite_options, list_row_options, list_run_words, list_same_run
 from ..evidence.drawn import plan_of_run
-from ..evidence.results import Evidence, Target
+from ..evidence.results import Evidence, Target, name_with_version
 from ..meaning.contract import Contract, contracts
 from ..model import BAD, NOT_CLAIMED, NOT_RUN, Claims, Verdict
 from ..model.verdicts import STANDING_NAMES, Label, count_failed
@@ -150,8 +150,7 @@ class JudgedRun:
     @property
     def name(self) -> str:
         """The backend and its version."""
-        backend = self.evidence.header["backend"]
-        return f"{backend['name']} {backend['version']}".strip()
+        return name_with_version(self.evidence.header["backend"])
 
     @property
     def scope_phrase(self) -> str:

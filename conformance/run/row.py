@@ -227,7 +227,6 @@ def _repeat_call(
             answer, error, made = call_often(partial(program.run, *arguments_of(step)), *often, did)
         else:
             remote = cast("RunsOften", program)
-            remote.calls = 1  # if no reply says more
             answer, error = attempt(partial(remote.run, *arguments_of(step), often))
             made = remote.calls
         outcome, calls = call_outcome(step, answer, error), calls + made

@@ -128,7 +128,7 @@ def run_suite(
             for row, result in in_order:
                 if os.getpid() != me:  # a backend in this process forked, and the fork returned
                     os._exit(0)
-                is_run = result is None or not result.is_not_run
+                is_run, is_drawn = result is None or not result.is_not_run, parse_drawn_id(row.id) is not None
                 if not open_folder and not is_run:
                     continue
                 if result is not None:  # None: a drawn row that did not fail, or not the first that fails so
@@ -136,14 +136,14 @@ def run_suite(
                     uncalled[row.case.id] += result.detail == AFTER_HANGS
                     judged = setup.apply_waivers(row, result)
                     writer.row(judged)
-                    failed_of_cases += parse_drawn_id(row.id) is None and any(
+                    failed_of_cases += not is_drawn and any(
                         judged.verdicts.get(document) in BAD
                         for document in list_counted_documents(row, request.target, claims)
                     )
                 ran += is_run
                 failed = failed_of_cases + (drawn.failed if drawn else 0)
                 tick(ran + (drawn.not_called if drawn else 0), failed)
-                written += parse_drawn_id(row.id) is None
+                written += not is_drawn
                 if failed == request.maxfail:
                     break
             in_order.close()

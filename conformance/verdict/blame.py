@@ -65,6 +65,7 @@ _KEYS = re.compile(r"(?:^ +|\{|, )([a-z_]+):(?: |$)", re.MULTILINE)
 _SRC = re.compile(r'\bsrc: "?\w+\[([^]]*)\]')
 _SHAPE = re.compile(r"\bshape: \[([^]]*)\]")
 _LENGTH = re.compile("-?[0-9]{1,19}")
+"""No run writes a longer one, which Python may refuse to read."""
 _SPECIAL_ZERO = re.compile(r"\bspecial_zero: (true|false)\b")
 _NO_LETTER = re.compile(r"[^a-z]+", re.IGNORECASE)
 _STEP_BEFORE = re.compile(r"^ {6}- .*\n(?= {6}- )", re.MULTILINE)

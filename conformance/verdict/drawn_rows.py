@@ -61,11 +61,11 @@ def _pick_called(evidence: Evidence, rows: Iterable[Row], suite: Suite) -> dict[
         return {}
     is_whole = drew_all(evidence, suite) and not evidence.drawn.failed
     shards = evidence.header.get("shards") or [{"shard": evidence.target.shard, "drawn": evidence.drawn.called}]
-    left = {shard["shard"]: shard.get("drawn", 0) for shard in shards}
+    left = {Target(shard=shard["shard"]): shard.get("drawn", 0) for shard in shards}
     called: dict[str, Row] = {}
     for number, row in enumerate(rows):
-        shard = next((each for each in left if Target(shard=each).has_in_shard(number)), None)
-        if shard not in left or find_forbidding(evidence.header, row) is not None:
+        shard = next((each for each in left if each.has_in_shard(number)), None)
+        if shard is None or find_forbidding(evidence.header, row) is not None:
             continue
         if left[shard]:
             left[shard] -= 1

@@ -193,7 +193,7 @@ def test_drawn_rows_run_in_all_jobs(
 
 
 def test_maxfail_counts_each_drawn_row_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also those that fail like one before, of which the evidence holds only the number."""
+    """Also those that fail like one before, though the evidence has only their number."""
     monkeypatch.setattr("conformance.shrink.smallest_case.can_be_smaller", lambda result: False)
     plan = plan_of_cases(SUITE, ["there-and-back"])
     evidence = run_suite(RunRequest("planted:accepts-everything", plan, Target(), drawn_rows=100, maxfail=4), None)
@@ -257,7 +257,7 @@ class HangsOnOthers(FailsAlways):
 
 
 def test_no_smaller_case_is_looked_for_after_a_hang(some: list[Row]) -> None:
-    """Nothing else would end the search: its calls are in no budget for hangs."""
+    """No other limit would end the search: its calls are in no budget for hangs."""
     row = next(row for row in some if len(row.case.steps) == 1 and len(row.case.steps[0].src) > 3)
     adapter = HangsOnOthers(row.steps[0].graph)
     assert [found.right_alone for _, found in shrink_failing([row], adapter)] == [None]

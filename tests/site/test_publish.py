@@ -173,7 +173,7 @@ def test_two_runs_for_one_folder_are_refused(command: Command) -> None:
 
 
 def test_a_published_folder_that_was_renamed_keeps_its_name(command: Command) -> None:
-    """What is published again went to the folder of that name, and replaced another run there."""
+    """Its run went to the folder that its version names, and replaced the one there."""
     folder = publish_run(command, RIGHT)
     rewrite(command.out / "results.jsonl", lambda records: records[0].update(started="2026-01-02T03:04:05+00:00"))
     for name in ("before", "zz-before"):

@@ -316,7 +316,7 @@ def test_what_the_smallest_case_lacks_excuses_no_failure(
     assert rules(row, wrong) == {rule}
 
 
-def test_a_smallest_case_with_a_length_of_5000_digits_is_no_traceback() -> None:
+def test_a_smallest_case_of_a_huge_length_is_no_traceback() -> None:
     row = row_of("swaps-two-lengths[StaticReshape-f32]")._replace(id="drawn-0-7[StaticReshape-f32]")
     case = SMALLER.replace("[2, 3]", f"[{'1' * 5000}]")
     assert rules(row, failed(row, REJECTED, REJECTS, smallest_case=case)) == {"literal-lengths"}

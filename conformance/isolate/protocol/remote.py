@@ -240,7 +240,7 @@ class RemoteProgram(SessionProgram):
     def run(
         self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool, often: tuple[int, float] | None = None
     ) -> Tensor:
-        began, remote = time.monotonic(), self.remote
+        began, remote, self.calls = time.monotonic(), self.remote, 1  # if no reply says more
         try:
             while (answer := remote.read_answer(self, src)) is None:
                 session = remote.session()
