@@ -14,22 +14,18 @@ call lacks that fails in the same way and has nothing else around it.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import replace
 from typing import NamedTuple
 
-from ..meaning.contract import ExplainedEntry
-from ..model import AUTHORITIES, BAD, BLAMES, FAIL, WAIVED, Authority, Blame, Kind, Meaning, Outcome, Result, Rule, Step
-from ..model.cases import list_given_keys
+from ..model import AUTHORITIES, BAD, BLAMES, FAIL, WAIVED, Authority, Blame, Kind, Outcome, Result, Rule
 from ..model.verdicts import SEVERITIES, Severity, describe_severity
-from ..plan.facets import has_unknown_src
 from ..plan.memory import volume_of
 from ..plan.rows import Row, parse_drawn_id
-from ..run.diagnose import STALE, diagnose_dims
+from ..run.diagnose import STALE
 from ..run.judge import UNCLAIMED
 from ..system.groups import group_pairs
+from .failing_step import FailingStep, find_conditions, find_failing, find_type, find_words_of_rejection
 from .needs import (
     ALONE,
     FLAG,
@@ -41,7 +37,6 @@ from .needs import (
     Needs,
     keys_of,
     list_calls_of_nodes,
-    list_earlier_steps,
 )
 
 HEAVIEST_FIRST = tuple(BLAMES)
@@ -60,16 +55,6 @@ _UNKNOWN = frozenset(("known", "unknown_rank"))
 """Keys of a graph that leaves lengths of src open."""
 _AROUND = frozenset(("layout", "dst_strides", "chain", "shape_step", "shape_offset", "concurrent"))
 """Keys of what is around a call: documents speak of a call without them."""
-_KEYS = re.compile(r"(?:^ +|\{|, )([a-z_]+):(?: |$)", re.MULTILINE)
-"""The keys of a case as YAML."""
-_SRC = re.compile(r'\bsrc: "?\w+\[([^]]*)\]')
-_SHAPE = re.compile(r"\bshape: \[([^]]*)\]")
-_LENGTH = re.compile("-?[0-9]{1,19}")
-"""No run writes a longer one, which Python may refuse to read."""
-_SPECIAL_ZERO = re.compile(r"\bspecial_zero: (true|false)\b")
-_NO_LETTER = re.compile(r"[^a-z]+", re.IGNORECASE)
-_STEP_BEFORE = re.compile(r"^ {6}- .*\n(?= {6}- )", re.MULTILINE)
-"""A step of a case before the last one, which is the one that fails."""
 
 
 class Premise(NamedTuple):
@@ -93,38 +78,6 @@ _Way = tuple[str | None, frozenset[str]]
 """A way of failing: the diagnosis, and the rules that an illegal call or the wrong dims of an answer break."""
 
 
-class _FailingStep(NamedTuple):
-    """A step of a row that fails in one document."""
-
-    row: Row
-    at: int
-    document: str
-    result: Result
-    outcome: Outcome
-    meaning: Meaning
-    diagnosis: str | None
-    conditions: Set[str]
-    """The keys of the smallest known case that fails so; `steps` if it takes earlier calls."""
-
-    @property
-    def place(self) -> tuple[Row, int, str]:
-        return self.row, self.at, self.document
-
-    @property
-    def step(self) -> Step:
-        return self.row.case.steps[self.at]
-
-    @property
-    def entries(self) -> tuple[tuple[int, ...], tuple[ExplainedEntry, ...]]:
-        """src of the last node, and what the entries of its shape mean."""
-        *_, (call, entries) = list_calls_of_nodes(self.step, self.row.contracts[self.document])
-        return call.src, entries
-
-    @property
-    def answers_illegal_call(self) -> bool:
-        return self.meaning.kind == "illegal" and self.outcome.kind == "tensor" and not self.outcome.side_effects
-
-
 class Blamer:
     """Blames failures under the rules of a specification."""
 
@@ -137,7 +90,7 @@ class Blamer:
         self.needs = Needs(rules.values(), rows, results)
         few = [row for row in rows if row.id in results and (len(row.case.steps) == 1 or parse_drawn_id(row.id))]
         called, several = [(row, results[row.id]) for row in few], keys_of(Need(ALONE))
-        single = [each for each in called if several.isdisjoint(_conditions_of(each[0], each[1].step, each[1]))]
+        single = [each for each in called if several.isdisjoint(find_conditions(each[0], each[1].step, each[1]))]
         right = (
             row.case.steps[0] for row, result in single if result.outcome.kind == "tensor" and not result.is_failure
         )
@@ -150,12 +103,12 @@ class Blamer:
         self._failing_if_known = set[_Way]()
         """Ways in which single calls fail although their graph leaves no length of src open."""
         for row, result in failing:
-            conditions, way = _conditions_of(row, result.step, result), self._find_way_of_failing(row, result)
-            of_call = _AROUND & conditions, row.operation, _find_type(row, result.step)
+            conditions, way = find_conditions(row, result.step, result), self._find_way_of_failing(row, result)
+            of_call = _AROUND & conditions, row.operation, find_type(row, result.step)
             self._failing_alone.setdefault(way, set()).add(of_call)
             if not _UNKNOWN & conditions:
                 self._failing_if_known.add(way)
-                if words := _find_words_of_rejection(row, result.step, result.outcome):
+                if words := find_words_of_rejection(row, result.step, result.outcome):
                     needs = frozenset(self.needs.of_call(row, result.step, row.documents[0]))
                     self._rejected_alone.setdefault(words, set()).add(needs)
         self.broken_by = group_pairs((diagnosis, rule.id) for rule in rules.values() for diagnosis in rule.diagnoses)
@@ -164,12 +117,12 @@ class Blamer:
         """Return the sentence that a failure breaks; None if nothing fails there, or only the adapter does."""
         if result.verdicts.get(document) not in BAD:
             return None
-        failing = _find_failing(row, result, document)
+        failing = find_failing(row, result, document)
         if failing.outcome.kind in ("error", "none"):
             return None
         return Blamed(*self._blame(failing), severity_of(failing.outcome, failing.meaning.kind))
 
-    def _blame(self, failing: _FailingStep) -> BlameAndPremise:
+    def _blame(self, failing: FailingStep) -> BlameAndPremise:
         outcome, kind = failing.outcome, failing.meaning.kind
         if "concurrent" in self._find_needed_around(failing):
             return _blame_ruling(ALONE)  # no document speaks of programs that run at the same time
@@ -189,12 +142,12 @@ class Blamer:
     def find_broken_rules(self, row: Row, result: Result) -> frozenset[str]:
         """Return the rules that a result breaks in every document in which it fails, waived or not."""
         steps = [
-            _find_failing(row, result, each) for each, verdict in result.verdicts.items() if verdict in (FAIL, WAIVED)
+            find_failing(row, result, each) for each, verdict in result.verdicts.items() if verdict in (FAIL, WAIVED)
         ]
         broken = [{*(each.meaning.rules if each.answers_illegal_call else self._find_broken(each))} for each in steps]
         return frozenset(set.intersection(*broken) if broken else ())
 
-    def _goes_right_alone(self, failing: _FailingStep) -> bool:
+    def _goes_right_alone(self, failing: FailingStep) -> bool:
         """Ask whether the failure takes earlier calls."""
         row, result = failing.row, failing.result
         if result.right_alone or "steps" not in failing.conditions:
@@ -202,10 +155,10 @@ class Blamer:
         if parse_drawn_id(row.id) and not failing.outcome.ends_process:
             return True  # a smaller case was looked for, first among single calls
         is_of_dims = failing.answers_illegal_call or failing.diagnosis in _OF_FORM
-        is_of_calls = row.case.rule == ALONE and (not is_of_dims or _is_of_earlier_step(failing))
+        is_of_calls = row.case.rule == ALONE and (not is_of_dims or failing.has_dims_of_earlier_step)
         return (is_of_calls or failing.diagnosis == STALE) and not self._fails_alone(failing)
 
-    def _blame_illegal_answer(self, failing: _FailingStep) -> BlameAndPremise:
+    def _blame_illegal_answer(self, failing: FailingStep) -> BlameAndPremise:
         """Blame the answer to a forbidden call: one broken rule that the document has in any words is enough."""
         step = failing.step
         names, dims = failing.meaning.rules, failing.outcome.dims or ()
@@ -225,7 +178,7 @@ class Blamer:
                 return _blame_ruling(_NODES)  # a 0 copies from a tensor that no document speaks of
         return _FORBIDDEN, broken
 
-    def _blame_answer(self, failing: _FailingStep) -> BlameAndPremise:
+    def _blame_answer(self, failing: FailingStep) -> BlameAndPremise:
         """Blame a wrong answer, or an outcome that changed memory: the broken rule, or a ruling that it also needs."""
         if not failing.outcome.side_effects and self._needs_open_lengths(failing):
             return _blame_ruling(ALONE)  # no document speaks of lengths that a graph leaves open
@@ -244,7 +197,7 @@ class Blamer:
         decides = premises and all(of_alike) and not failing.outcome.side_effects  # no dense call fails so
         return _find_weakest(premises if decides else [broken, *premises])
 
-    def _blame_no_answer(self, failing: _FailingStep) -> BlameAndPremise:
+    def _blame_no_answer(self, failing: FailingStep) -> BlameAndPremise:
         """Blame a legal call without an answer.
 
         If the backend meets a need of the call in no call at all, that is its fault, whatever else the call needs.
@@ -255,7 +208,7 @@ class Blamer:
         least_met_first = sorted(needs, key=lambda need: -self.needs.share_unmet(operation, need))
         return _find_weakest(self._find_premises([need.rule for need in least_met_first], failing.document))
 
-    def _find_never_met(self, failing: _FailingStep) -> list[Need]:
+    def _find_never_met(self, failing: FailingStep) -> list[Need]:
         """Return the needs of a call that bind in the document, and that the backend meets in no call at all.
 
         If it answers no call of the operation, what all of them need is why, and not what only some need.
@@ -268,24 +221,23 @@ class Blamer:
         flag = [need for need in unmet if need.rule == FLAG]  # who rejects special_zero can meet nothing that it means
         return flag or [need for need in unmet if self.needs.is_often_unmet(failing.row.operation, need)] or unmet
 
-    def _needs_of(self, failing: _FailingStep) -> list[Need]:
+    def _needs_of(self, failing: FailingStep) -> list[Need]:
         """Return the needs of a call; of a drawn row, without those that its smallest case lacks."""
         needs = self.needs.of_call(*failing.place)
-        last = _find_last_of_smallest_case(failing.row, failing.result)
-        if last is None:
+        if (smallest := failing.smallest_step) is None:
             return needs
-        of_smallest = self.needs.of_call(*failing.place, _call_of(last, failing.step))
+        of_smallest = self.needs.of_call(*failing.place, smallest)
         needs = [each for each in needs if not (keys := keys_of(each)) or keys & failing.conditions]
         return [each for each in needs if keys_of(each) or each in of_smallest] or of_smallest
 
-    def _find_telling_needs(self, failing: _FailingStep) -> list[Need]:
+    def _find_telling_needs(self, failing: FailingStep) -> list[Need]:
         """Return the needs of a call that is like others which the backend meets.
 
         If no single call on a known src is rejected in the same words, unknown lengths tell all. If one is, they and
         earlier calls tell nothing; nor do a layout, other nodes and the like, if that call has no other need than this
         one. What is around each of several such calls tells all.
         """
-        needs, words = self._needs_of(failing), _find_words_of_rejection(failing.row, failing.at, failing.outcome)
+        needs, words = self._needs_of(failing), find_words_of_rejection(failing.row, failing.at, failing.outcome)
         alone = self._rejected_alone.get(words, ())
         if failing.outcome.call_number > 1 or not alone:
             return [need for need in needs if words and keys_of(need) == _UNKNOWN] or needs
@@ -298,7 +250,7 @@ class Blamer:
             telling = [need for need in telling if need.rule in around] or telling
         return telling or needs
 
-    def _fails_alone(self, failing: _FailingStep) -> bool:
+    def _fails_alone(self, failing: FailingStep) -> bool:
         """Ask whether a single call of the run fails in the same way. A chain tells of chains only."""
         return any("chain" in failing.conditions or "chain" not in each for each, *_ in self._find_alike(failing))
 
@@ -306,10 +258,10 @@ class Blamer:
         meaning = row.steps[result.step].meanings[0].meaning
         rules: Iterable[str] = meaning.rules if meaning.kind == "illegal" else ()
         if result.diagnosis == "wrong dims" and meaning.dst is not None:
-            rules = self._find_rules_of_dims(_find_failing(row, result, row.documents[0]), result.outcome.dims or ())
+            rules = self._find_rules_of_dims(find_failing(row, result, row.documents[0]), result.outcome.dims or ())
         return result.diagnosis, frozenset(rules)
 
-    def _needs_open_lengths(self, failing: _FailingStep) -> bool:
+    def _needs_open_lengths(self, failing: FailingStep) -> bool:
         """Ask whether a graph leaves lengths of src open, and single calls fail so only if theirs does, too."""
         if not _UNKNOWN & failing.conditions:
             return False
@@ -318,32 +270,32 @@ class Blamer:
         way = self._find_way_of_failing(failing.row, failing.result)
         return not any(_is_alike(each, way) for each in self._failing_if_known)
 
-    def _find_alike(self, failing: _FailingStep) -> Set[tuple[Set[str], str, str]]:
+    def _find_alike(self, failing: FailingStep) -> Set[tuple[Set[str], str, str]]:
         """Find the single calls that fail so."""
         way = self._find_way_of_failing(failing.row, failing.result)
         alike = (of for each, of in self._failing_alone.items() if _is_alike(each, way))
         return frozenset[tuple[Set[str], str, str]]().union(*alike)
 
-    def _find_needed_around(self, failing: _FailingStep) -> Set[str]:
+    def _find_needed_around(self, failing: FailingStep) -> Set[str]:
         """Find what is around a call and needed to fail: no more than is around a single call that fails so."""
         around = _AROUND & failing.conditions
         if failing.outcome.only_rejects:
-            words = _find_words_of_rejection(failing.row, failing.at, failing.outcome)
+            words = find_words_of_rejection(failing.row, failing.at, failing.outcome)
             return frozenset() if words in self._rejected_alone else around
         if failing.answers_illegal_call:
             return frozenset() if self._fails_alone(failing) else around
         alike = self._find_alike(failing)
-        plain = frozenset[str](), failing.row.operation, _find_type(failing.row, failing.at)
+        plain = frozenset[str](), failing.row.operation, find_type(failing.row, failing.at)
         if plain in alike and failing.diagnosis not in _SHARED_BY_MISTAKES:
             return frozenset()
         fewer = [each for each, *_ in alike if each and each <= around]
         return max(fewer, key=lambda each: (-len(each), sorted(each)), default=around)
 
-    def _find_broken(self, failing: _FailingStep) -> list[str]:
+    def _find_broken(self, failing: FailingStep) -> list[str]:
         """Return the rules that an outcome broke: those of the diagnosis, or those that say what the answer is."""
         outcome, diagnosis = failing.outcome, failing.diagnosis
         if diagnosis == "wrong dims" and outcome.dims is not None and failing.meaning.dst is not None:
-            if _is_of_earlier_step(failing) and not self._fails_alone(failing):
+            if failing.has_dims_of_earlier_step and not self._fails_alone(failing):
                 return [ALONE]
             return [*self._find_rules_of_dims(failing, outcome.dims)]
         if outcome.kind in NO_ANSWER and not outcome.side_effects:
@@ -355,7 +307,7 @@ class Blamer:
             return list(self.broken_by.get("wrong elements", ()))
         return rules
 
-    def _find_rules_of_dims(self, failing: _FailingStep, got: Sequence[int]) -> Iterator[str]:
+    def _find_rules_of_dims(self, failing: FailingStep, got: Sequence[int]) -> Iterator[str]:
         """Yield the rules that say what the wrong lengths of an answer should be."""
         due = failing.meaning.dst or ()
         src, entries = failing.entries
@@ -388,7 +340,7 @@ class Blamer:
         missing = (1,) if k + len(src) < len(got) else ()
         return got[k] in (*src[:k], *src[k + 1 :], *missing) and got[k] not in src[k : k + 1]
 
-    def _find_rules_of_moved_zeros(self, failing: _FailingStep) -> tuple[str, ...]:
+    def _find_rules_of_moved_zeros(self, failing: FailingStep) -> tuple[str, ...]:
         """Return the broken rules if an answer is right, except that zeros copy dimensions of another index."""
         row, got = failing.row, failing.outcome.dims or ()
         src, entries = failing.entries
@@ -400,7 +352,7 @@ class Blamer:
         right = all(k in moved or got[k] in src[k : k + 1] for k in copied)
         return tuple(rule for k in moved for rule in _find_rules_of_index(k)) if stated and right else ()
 
-    def _find_rules_if_undeclared(self, failing: _FailingStep) -> Iterator[str]:
+    def _find_rules_if_undeclared(self, failing: FailingStep) -> Iterator[str]:
         """Yield the rules that an answer breaks if only what is declared of dst forbids a call, and it were not."""
         if len(failing.step.shapes) > 1:
             return  # what the nodes before it answer is a ruling
@@ -470,90 +422,6 @@ def _rank_weakness(premise: Premise) -> int:
     return AUTHORITIES.index(premise.authority)
 
 
-def find_meaning_of_step(row: Row, at: int, document: str) -> Meaning:
-    return next(judged.meaning for judged in row.meanings(at) if document in judged.documents)
-
-
-def find_failing_step(row: Row, result: Result, document: str) -> int:
-    """Return the step that fails in a document: the deciding one, unless the document allows its outcome."""
-
-    def may_fail(at: int) -> bool:
-        only_rejects = result.outcome_of(at).only_rejects
-        return find_meaning_of_step(row, at, document).kind == "legal" if only_rejects else True
-
-    others = range(len(result.outcomes)) if len(result.outcomes) > 1 else ()
-    return next((at for at in (result.step, *others) if may_fail(at)), result.step)
-
-
-def _find_failing(row: Row, result: Result, document: str) -> _FailingStep:
-    at = find_failing_step(row, result, document)
-    outcome, meaning = result.outcome_of(at), find_meaning_of_step(row, at, document)
-    diagnosis = _find_diagnosis(row, at, result, meaning)
-    return _FailingStep(row, at, document, result, outcome, meaning, diagnosis, _conditions_of(row, at, result))
-
-
 def _is_alike(single: _Way, way: _Way) -> bool:
     """Ask whether a single call fails in this way: whoever takes an illegal call takes those that break more rules."""
     return single[0] == way[0] and single[1] <= way[1]
-
-
-def _find_type(row: Row, at: int) -> str:
-    """Return the type of src in a step: a case may set another one than that of its row."""
-    return row.step(at).src_spec.type
-
-
-def _find_words_of_rejection(row: Row, at: int, outcome: Outcome) -> tuple[str, str] | None:
-    """Return the type of a rejected call and the letters of the message, which may have other numbers each time."""
-    words = _NO_LETTER.sub("", outcome.message or "")
-    return (_find_type(row, at), words) if words and outcome.kind == "rejected" else None
-
-
-def _find_last_of_smallest_case(row: Row, result: Result) -> str | None:
-    """Return the smallest case of a drawn row as YAML without the steps before its last, if it fails alone."""
-    case = None if result.right_alone else result.smallest_case
-    return None if case is None else _STEP_BEFORE.sub("", case)
-
-
-def _call_of(case: str, step: Step) -> Step:
-    """Return a step with the call of a case in YAML; the step itself if no call can be read."""
-    src, shapes, flags = _SRC.search(case), _SHAPE.findall(case), _SPECIAL_ZERO.findall(case)
-    if src is None or not shapes or len(shapes) != len(flags):
-        return step
-    dims = [tuple(map(int, _LENGTH.findall(text))) for text in (src[1], *shapes)]
-    return replace(step, src=dims[0], shapes=tuple(dims[1:]), special_zero=tuple(flag == "true" for flag in flags))
-
-
-def _conditions_of(row: Row, at: int, result: Result) -> Set[str]:
-    if (last := _find_last_of_smallest_case(row, result)) is not None:
-        return {*_KEYS.findall(last)}
-    step = row.case.steps[at]
-    keys = {key.name for part in (row.case, step) for key, _ in list_given_keys(part)}
-    is_unknown = has_unknown_src(row.case, row.shape_passed_as)
-    return keys.union(["chain"] * (len(step.shapes) > 1), ["steps"] * (at > 0), ["known"] * is_unknown)
-
-
-def _find_diagnosis(row: Row, at: int, result: Result, meaning: Meaning) -> str | None:
-    """Return what is wrong with the outcome of a step in the documents that give it a meaning.
-
-    A row has one diagnosis, which may be that of a document in which the call means something else.
-    """
-    diagnosis, outcome = result.diagnosis if at == result.step else None, result.outcome_of(at)
-    if diagnosis is None or outcome.kind != "tensor" or outcome.side_effects or meaning.kind == "illegal":
-        return diagnosis
-    source = row.step(at).src_spec
-    wrong = diagnose_dims(outcome.dims or (), meaning, source.dims) if outcome.type == source.type else None
-    return wrong.name if wrong else diagnosis
-
-
-def _is_of_earlier_step(failing: _FailingStep) -> bool:
-    """Ask whether an answer has the dims due for an earlier step, or for its shape and this src.
-
-    If the program is new, a chain may give such dims by what its nodes share.
-    """
-    (row, at, document), outcome = failing.place, failing.outcome
-    earlier = list_earlier_steps(row, at) if "chain" in failing.conditions else range(at)
-    if any(find_meaning_of_step(row, k, document).dst == outcome.dims for k in earlier):
-        return True
-    src, meaning = row.case.steps[at].src, row.contracts[document].meaning
-    calls = [(row.case.steps[k].shapes[-1], row.case.steps[k].special_zero[-1]) for k in earlier]
-    return outcome.dims is not None and any(meaning(src, *call).dst == outcome.dims for call in calls)

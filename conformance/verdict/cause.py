@@ -22,7 +22,7 @@ from ..plan.memory import patterns
 from ..plan.rows import Row
 from ..run.diagnose import name_changes
 from ..run.judge import UNCLAIMED
-from .blame import find_failing_step, find_meaning_of_step
+from .failing_step import find_failing_step, find_meaning_of_step
 from .standing import Blames
 
 _FAILING_OF_TEN = 9
