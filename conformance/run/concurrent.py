@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cache, partial
-from threading import Barrier, Thread
+from threading import Barrier, BrokenBarrierError, Thread
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from ..model import Adapter, Graph, Outcome, Program, Tensor
@@ -43,16 +44,24 @@ def call_concurrently(adapter: Adapter, steps: Sequence[RowStep], one_program: b
 
 
 def run_in_threads(acts: Sequence[Callable[[], T]]) -> list[T]:
-    """Call functions, which raise nothing, at the same time, and return what each returned."""
+    """Call functions, which raise nothing, at the same time, and return what each returned.
+
+    RuntimeError: the system starts no more threads, and no function was called.
+    """
     start, returned = Barrier(len(acts) or 1), dict[int, T]()
 
     def run(number: int) -> None:
-        start.wait()
-        returned[number] = acts[number]()
+        with suppress(BrokenBarrierError):
+            start.wait()
+            returned[number] = acts[number]()
 
     threads = [Thread(target=run, args=(number,)) for number in range(len(acts))]
-    for thread in threads:
-        thread.start()
+    try:
+        for thread in threads:
+            thread.start()
+    except RuntimeError:
+        start.abort()  # otherwise those that did start would wait for ever, and so would Python at its end
+        raise
     for thread in threads:
         thread.join()
     return [returned[number] for number in range(len(acts))]

@@ -34,7 +34,7 @@ def merge_shards(paths: Sequence[Path], parts: Sequence[Evidence]) -> MergedRun:
     first_header = _pick_common(header)
     for path, part in zip(paths, parts, strict=True):
         its_header = _pick_common(part.header)
-        for key in ("suite", "backend", "claims", "isolation", "waivers", "nonce", "drawn", "environment"):
+        for key in ("suite", "backend", "claims", "isolation", "limits", "waivers", "nonce", "drawn", "environment"):
             if its_header.get(key) != first_header.get(key):
                 what, its, first = find_difference(key, its_header.get(key), first_header.get(key))
                 raise InvalidEvidence(

@@ -1,6 +1,8 @@
 """Programs that run at the same time: each in its own thread, each judged by itself."""
 
 import sys
+import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ from conformance.adapter import load_adapter
 from conformance.isolate.protocol.remote import start_program, start_worker
 from conformance.model import Adapter
 from conformance.plan.rows import Row
+from conformance.run.concurrent import run_in_threads
 from conformance.run.row import run_rows
 from conformance.verdict.blame import Blamer
 
@@ -158,3 +161,23 @@ def test_a_program_is_sent_nothing_that_it_does_not_offer(facet: str, case: str)
     (result,) = run_rows([row(case)], remote)
     assert set(result.verdicts.values()) == {"not claimed"}
     assert result.outcome.kind == "unsupported"
+
+
+def test_no_thread_waits_for_one_that_cannot_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[threading.Thread] = []
+
+    def start_two(thread: threading.Thread) -> None:
+        if len(started) == 2:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        start(thread)
+
+    start = threading.Thread.start
+    monkeypatch.setattr(threading.Thread, "start", start_two)
+    called: list[int] = []
+    with pytest.raises(RuntimeError, match="start new thread"):
+        run_in_threads([partial(called.append, number) for number in range(3)])
+    for thread in started:
+        thread.join(10)
+    assert called == []
+    assert [thread for thread in started if thread.is_alive()] == []

@@ -90,13 +90,14 @@ def test_parts_that_do_not_make_one_run_are_refused(command: Command, parts: lis
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("key", ["suite", "backend", "claims", "isolation", "waivers", "environment"])
+@pytest.mark.parametrize("key", ["suite", "backend", "claims", "isolation", "limits", "waivers", "environment"])
 def test_parts_whose_headers_differ_are_refused(command: Command, parts: list[Path], key: str) -> None:
     header = evidence_of(parts[1]).header
     waiver = {"number": 1, "place": "w:1", "reason": "x", "link": "x", "owner": "x", "expires": "2099-01-01"}
     other = {
         "suite": {**header["suite"], "version": "9"}, "backend": {**header["backend"], "version": "9"},
-        "claims": {**header["claims"], "answers_special_zero": True}, "isolation": "worker", "waivers": [waiver],
+        "claims": {**header["claims"], "answers_special_zero": True}, "isolation": "worker",
+        "limits": {"timeout": 99.0}, "waivers": [waiver],
         "environment": {**header["environment"], "python": "2"},
     }  # fmt: skip
     write_again(parts[1], {key: other[key]}, evidence_of(parts[1]).results)
