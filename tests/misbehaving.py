@@ -182,6 +182,8 @@ def misbehave(number: Any, record: Mapping[str, Any], payload: bytes) -> None:  
             for _ in range(4096):
                 write(b"x" * 4096)
             time.sleep(60)
+        case "many-keys":
+            write(line[:-2] + b"".join(b',"%d":0' % (number % 39_999) for number in range(40_000)) + b"}\n")
         case "duplicate":
             write(line + payload)
             time.sleep(0.05)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -163,7 +164,8 @@ def refuse_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object of JSON as a dict; KeyTwice if a value would be dropped silently."""
     record = dict(pairs)
     if len(record) < len(pairs):
-        raise KeyTwice(next(key for at, (key, _) in enumerate(pairs) if key in dict(pairs[:at])))
+        numbers = Counter(key for key, _ in pairs)
+        raise KeyTwice(next(key for key in numbers if numbers[key] > 1))
     return record
 
 

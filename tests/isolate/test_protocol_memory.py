@@ -38,6 +38,7 @@ only_linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tell
 GREEDY: dict[str, tuple[str, str | Outcome]] = {
     "announces 2 GiB for 24 bytes": ('result:{"bytes": 2147483648}', "2147483648 bytes for f32[3, 2], which takes 24"),
     "sends 2 MiB for dims of 24 bytes": ("sends-much-for-little", "2097152 bytes for f32[3, 2], which takes 24"),
+    "has 40,000 keys and one of them twice": ("many-keys", "the key '0' occurs twice"),
     "changes src a thousand times": ("changes-src-often", "'wrote' names the same tensor twice"),
     "announces 2 GiB and sends nothing": (
         'result:{"bytes": 2147483648, "dims": [536870912]}', Outcome("tensor", "f32", (536870912,))),
