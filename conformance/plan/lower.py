@@ -47,7 +47,7 @@ def lower_one(row: Row, number: int) -> RowStep:
 def _is_plain(case: Case) -> bool:
     """Ask whether the nodes of a case, and what they mean, are the same for every type of src."""
     unusual = case.attributes or case.inputs or case.outputs or case.dst_type or case.declared is not None
-    return not unusual and case.shape_rank == 1 and case.steps[0].src_type == "T"
+    return not unusual and case.shape_rank == 1 and all(step.src_type == "T" for step in case.steps)
 
 
 def _change_type(type_: str, step: RowStep) -> RowStep:

@@ -84,6 +84,18 @@ def test_a_row_needs_the_types_of_all_its_steps() -> None:
     assert rows
 
 
+def test_a_step_keeps_a_type_of_its_own_in_rows_of_every_type(tmp_path: Path) -> None:
+    case = """about: One.
+cases:
+  - {id: of-two-types, rule: same-content, src: "T[6]", shape: [6, 1], special_zero: false,
+     steps: [{expect: "T[6, 1]"}, {src: "f32[6]", expect: "f32[6, 1]"}]}
+"""
+    rows = [row for row in plan_of_cases(tmp_path, case).rows if row.operation == "StaticReshape"]
+    types = [tuple(step.src_spec.type for step in row.steps) for row in rows]
+    assert types == [("f32", "f32"), ("bf16", "f32"), ("f16", "f32")]
+    assert types == [tuple(step.graph.src.type for step in row.steps) for row in rows]
+
+
 def test_rows_that_need_an_unknown_rank() -> None:
     rows = bundled_plan().rows
     needing = {row.id for row in rows if "runtime-shape:changing-rank" in row.facets}
