@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..model import (
+    INTEGERS,
     Case,
     Cases,
     ExpectedResult,
@@ -23,7 +24,7 @@ from ..model import (
     UnreadCase,
 )
 from ..model.cases import CASE_KEYS, STEP_KEYS
-from ..model.types import WIDTH
+from ..model.types import WIDTH, range_of
 from ..system.text import describe_unknown, quote
 from .each import UnusableSteps, find_first_name, format_values, write_out
 from .folders import digest_of_folders, find_cases_folder, find_folders, find_spec_folder, layers
@@ -61,6 +62,8 @@ _MAX_DIMS = 1000
 """Dims of src."""
 _Tensor = tuple[str, tuple[int, ...]]
 """Type and dims."""
+_DRAWN_ID = re.compile("drawn-[0-9]+-[0-9]+|fresh-[0-9a-f]{8}-[0-9]+")
+"""The ids of cases that a run draws; evidence counts rows of such a case as drawn ones."""
 _ID = "[a-z][a-z0-9-]*"
 _BEGIN = re.compile(rf"^  - (?:id: ({_ID})\n(?:    title: .*\n)?    rule: ({_ID})\n)?", re.MULTILINE)
 _KEY_OF_FILE = re.compile(r"^[^\s#]", re.MULTILINE)
@@ -173,8 +176,13 @@ class _CaseReader:
 
     def case(self) -> Case:
         entry = self.entry
+        if _DRAWN_ID.fullmatch(entry["id"]):
+            self.wrong("id", f"the id {quote(entry['id'])} is one of those that drawn cases have; choose another")
         if entry["rule"] not in self.spec.rules:
             self.wrong("rule", describe_unknown("rule", entry["rule"], self.spec.rules, "conformance list rules"))
+        for key in ("shape_type", "dst_type"):
+            if entry.get(key, "f32") not in WIDTH:
+                self.wrong(key, describe_unknown("type", entry[key], WIDTH))
         if "steps" in entry and "expect" in entry:
             self.wrong("expect", "a case with steps expects something at each step, not as a whole; move it there")
         steps = self.steps()
@@ -200,17 +208,23 @@ class _CaseReader:
         """Read the steps of the entry, or write them out if it has `each`."""
         entry = self.entry
         if "each" not in entry:
-            for key in ("src", "shape", "expect"):
-                if name := find_first_name(entry.get(key)):
-                    self.wrong(key, f"{key} has the name {quote(name)}, which is in no `each`; write a length")
+            calls, before = [entry, *entry.get("steps", ())], len(self.problems)
+            for part in (*calls, *(link for call in calls for link in call.get("chain", ()))):
+                for key in ("src", "shape", "expect"):
+                    if name := find_first_name(part.get(key)):
+                        what = f"{key} has the name {quote(name)}, which is in no `each`; write a length"
+                        self.wrong(key, what, part)
+            if len(self.problems) > before:
+                return ()
             return tuple(self.step(step) for step in entry.get("steps", [entry]))
         if "steps" in entry:
             self.wrong("each", "a case has either `each` or `steps`; write it as two cases")
+            return ()
         try:
             written = write_out(entry)
         except UnusableSteps as why:
             self.wrong("each", str(why))
-            return (self.step(entry),)
+            return ()
         steps = []
         for keys, values in written:
             before = len(self.problems)
@@ -228,9 +242,14 @@ class _CaseReader:
         values = tuple(content) if isinstance(content, list) else (content,)
         dims = (len(values),) if value["type"].endswith("[]") else ()
         type_ = value["type"].removesuffix("[]")
+        if type_ not in (*WIDTH, "string"):
+            self.wrong("attributes", f"{name}: {describe_unknown('type', type_, (*WIDTH, 'string'))}")
+            return None
+        if not dims and len(values) != 1:
+            self.wrong("attributes", f"{name}: {len(values)} values of one {type_}; write one, or type: {type_}[]")
         for element in values:
-            if isinstance(element, str) and type_ != "string":
-                self.wrong("attributes", f"{name}: the text {element!r} is no {type_}; write a number, or type: string")
+            if not _is_of_type(element, type_):
+                self.wrong("attributes", f"{name}: {quote(element)} is no {type_}; correct the value or the type")
         return Operand(type_, dims, values)
 
     def step(self, entry: YamlMap, written_out: Mapping[str, Any] | None = None) -> Step:
@@ -265,6 +284,8 @@ class _CaseReader:
         if (volume := math.prod(tensor[1])) > _MAX_ELEMENTS and not self.entry.get("large", False):
             what = f"{volume:,}" if volume < 1 << 64 else "more than 2^64"
             self.wrong("src", f"src has {what} elements; write `large: true`, or fewer", place)
+        if mistake := _find_mistake_of_bits(whole.get("bits", "edges"), tensor[0]):
+            self.wrong("bits", mistake, entry)
         return tensor
 
     def read_expectations(self, value: Any, entry: YamlMap, src_type: str) -> dict[str, ExpectedResult]:
@@ -286,6 +307,24 @@ class _CaseReader:
             self.wrong("expect", f"{quote(_write_text(text))} is neither {src_type}[…], reject nor unspecified", entry)
             return ExpectedResult("unspecified")
         return ExpectedResult("legal", *tensor)
+
+
+def _find_mistake_of_bits(bits: str, src_type: str) -> str | None:
+    if bits == "edges":
+        return None
+    if src_type == "T":
+        return "bits go with one element type, not with T; write it in src"
+    digits = 2 * WIDTH[src_type]
+    if bits == "all":
+        return None if digits == 4 else "`bits: all` wants 65536 elements of a 16-bit type"
+    wrong = next((word for word in bits.split() if len(word) != digits), None)
+    return wrong and f"a pattern of {src_type} has {digits} digits, and {quote(wrong)} has {len(wrong)}"
+
+
+def _is_of_type(value: Any, type_: str) -> bool:
+    if type_ in ("string", "bool"):
+        return isinstance(value, str if type_ == "string" else bool)
+    return type(value) is int and (type_ not in INTEGERS or value in range_of(type_))
 
 
 def _read_counts(given: Mapping[str, Any]) -> dict[str, int]:

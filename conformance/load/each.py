@@ -66,6 +66,8 @@ def _list_values(given: Any) -> Iterator[Value]:
     """Yield the values of a list, or of a single range."""
     for item in given if isinstance(given, list) else [given]:
         if isinstance(item, str) and (ends := _RANGE.fullmatch(item)):
+            if int(ends[1]) > int(ends[2]):
+                raise UnusableSteps(f"the range {item} ends before it begins; write the smaller number first")
             yield from range(int(ends[1]), int(ends[2]) + 1)
         else:
             yield tuple(item) if isinstance(item, list) else item

@@ -10,7 +10,6 @@ from ..load.folders import digest_of_folders, find_cases_folder, find_folders, f
 from ..load.locks import LOCK, SUITES_LOCK, find_earlier_suites, read_lock
 from ..meaning.contract import Contract, contracts
 from ..model import RIGHT, Adapter, Case, ExpectedResult, Meaning, Outcome, Place, Problem, Rule, Spec, Step, Suite
-from ..model.types import WIDTH
 from ..plan.lower import find_strides_of_dst
 from ..plan.memory import volume_of
 from ..plan.rows import Plan, Row, plan_of, rows_of
@@ -273,15 +272,11 @@ def _find_mistakes_of_bits(step: Step) -> Iterator[str]:
     if step.bits in (None, "edges"):
         return
     volume = volume_of(step.src)
-    if step.src_type == "T":
-        yield "bits go with one element type, not with T; write it in src"
-    elif step.bits == "all":
-        if volume != 1 << 16 or WIDTH[step.src_type] != 2:
+    if step.bits == "all":
+        if volume != 1 << 16:
             yield "`bits: all` wants 65536 elements of a 16-bit type"
     elif len(step.bits.split()) != volume:
         yield f"{len(step.bits.split())} bit patterns for {volume} elements"
-    elif any(len(word) != (digits := 2 * WIDTH[step.src_type]) for word in step.bits.split()):
-        yield f"a pattern of {step.src_type} has {digits} digits"
 
 
 # ── the suite ─────────────────────────────────────────────────────────────────────────────────────

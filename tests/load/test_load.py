@@ -344,6 +344,42 @@ WRONG_CASES: dict[str, tuple[str, str, int, str]] = {
     ),
     "a type that there is not": ("src: T[2, 3]", "src: f33[2, 3]", 5, "'f33[2, 3]' is no tensor; write a type and"),
     "an answer of another type": ("expect: T[2, 3]", "expect: f32[2, 3]", 8, "'f32[2, 3]' is neither T[…], reject nor"),
+    "the id of a drawn case": ("id: stays", "id: drawn-0-24", 3, "the id 'drawn-0-24' is one of those that drawn"),
+    "a name in the shape of a step": (
+        "    expect: T[2, 3]", "    steps: [{expect: reject}, {shape: [count], expect: reject}]", 8,
+        "shape has the name 'count', which is in no `each`; write a length",
+    ),
+    "a name in a chain": (
+        "    expect:", "    chain: [{shape: [count], special_zero: false}]\n    expect:", 8, "shape has the name",
+    ),
+    "bits of every type": ("    expect:", "    bits: 3f800000\n    expect:", 8, "bits go with one element type"),
+    "bits of another width": (
+        CASE[CASE.index("    src") :],
+        "    src: f32[2]\n    shape: [2]\n    special_zero: false\n    bits: 3f800000 3f80\n    expect: f32[2]\n", 8,
+        "a pattern of f32 has 8 digits, and '3f80' has 4",
+    ),
+    "all patterns of a wide type": (
+        CASE[CASE.index("    src") :],
+        "    src: f32[2]\n    shape: [2]\n    special_zero: false\n    bits: all\n    expect: f32[2]\n", 8,
+        "`bits: all` wants 65536 elements of a 16-bit type",
+    ),
+    "no such type of shape": ("    expect:", "    shape_type: s65\n    expect:", 8, "unknown type 's65'; did you mean"),
+    "no such type of dst": ("    expect:", "    dst_type: f33\n    expect:", 8, "unknown type 'f33'; did you mean 'f3"),
+    **{
+        f"an attribute {operand}": (
+            "    expect:", f"    attributes: {{axis: {{{operand}}}}}\n    expect:", 8, f"axis: {words}",
+        )
+        for operand, words in (
+            ("type: s65, values: 1", "unknown type 's65'; did you mean"),
+            ("type: bool, values: []", "0 values of one bool; write one, or type: bool[]"),
+            ("type: s64, values: [0, 1]", "2 values of one s64; write one, or type: s64[]"),
+            ("type: bool, values: 2", "2 is no bool; correct the value or the type"),
+            ("type: s64, values: true", "True is no s64"),
+            ("type: u8, values: 256", "256 is no u8"),
+            ("type: string, values: 1", "1 is no string"),
+            ("type: f32, values: one", "'one' is no f32"),
+        )
+    },
     "no such input": ("    expect:", "    inputs: {weights: missing}\n    expect:", 8, "unknown key 'weights'"),
 }  # fmt: skip
 
