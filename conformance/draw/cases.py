@@ -172,8 +172,9 @@ def draw_other_form(draw: SeededDraws, types: Sequence[str]) -> Case:
     if attribute is not None:
         call = call._replace(special_zero=bool((attribute.values or ())[0]))
     flag = call.special_zero
-    if form.get("shape_rank") == 0:
+    if form.get("shape_rank") == 0:  # it has one entry, and the shape of another node or call may have more
         call = call._replace(shape=(math.prod(call.src),))
+        among = "declared" if among == "declared" else "alone"
     if form.get("dst_type") == type_:
         form = {}
     if among == "chain":
@@ -183,7 +184,7 @@ def draw_other_form(draw: SeededDraws, types: Sequence[str]) -> Case:
         if among == "declared":
             form = {**form, "declared": guess_answer(call)}
         steps = [draw_step(draw, type_, call)]
-        if among == "sequence" and form.get("shape_rank") != 0:
+        if among == "sequence":
             steps.append(draw_step(draw, type_, _draw_like(draw, call)))
     if attribute is not None:  # a call means what the attribute says
         steps = [replace(step, special_zero=(*step.special_zero[:-1], flag)) for step in steps]

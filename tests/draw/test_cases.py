@@ -69,6 +69,12 @@ def test_a_special_zero_of_another_form_says_what_the_call_does() -> None:
         assert {step.special_zero[-1] for step in case.steps} == {bool((operand.values or ())[0])}
 
 
+def test_a_shape_without_dims_has_one_entry() -> None:
+    drawn = [draw_other_form(SeededDraws(f"forms {each}"), ["f32"]) for each in range(1000)]
+    shapes = [shape for case in drawn if case.shape_rank == 0 for step in case.steps for shape in step.shapes]
+    assert {len(shape) for shape in shapes} == {1}
+
+
 def test_every_drawn_case_can_be_written_and_read(tmp_path: Path) -> None:
     """A case that is read again means the same calls."""
     compiled = contracts(spec())
