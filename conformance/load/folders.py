@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from codecs import BOM_UTF8
+import re
 from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
@@ -40,11 +40,15 @@ def find_folders(suite: Path | None) -> Folders:
     return Folders(spec or bundled.spec, cases or bundled.cases)
 
 
+_EXTENDS = re.compile(rb"""^(?:\xef\xbb\xbf)?(["']?)extends\1[ \t]*:""", re.MULTILINE)
+"""The key of a file, perhaps after a byte order mark."""
+
+
 def layers(folder: Path, bundled: Path) -> list[Path]:
     """Return the folders to read: the bundled one or another; both if the other says `extends: bundled`."""
     if folder == bundled:
         return [bundled]
-    extends = any(b"\nextends:" in b"\n" + content_of(path).removeprefix(BOM_UTF8) for path in folder.glob("*.yaml"))
+    extends = any(_EXTENDS.search(content_of(path)) for path in folder.glob("*.yaml"))
     return [bundled, folder] if extends else [folder]
 
 

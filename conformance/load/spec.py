@@ -110,6 +110,8 @@ def check_extends(content: YamlMap, extends: bool, name: str) -> list[Problem]:
     if ("extends" in content) == extends:
         return []
     what = "says nothing of `extends`, and its neighbours do; write `extends: bundled` into each file or into none"
+    if not extends:
+        what = "says `extends` where it is not looked for; write `extends: bundled` on a line of its own, not indented"
     return [Problem(Place(name, 1), what)]
 
 

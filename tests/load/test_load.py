@@ -11,7 +11,7 @@ from conformance.load.cases import load_cases, load_suite
 from conformance.load.folders import Folders, digest_of_folders, find_cases_folder, find_folders, find_spec_folder
 from conformance.load.spec import SPEC_FILES, load_spec, parse_tensor
 from conformance.model import Malformed, Operand, Problem
-from tests.builders import TINY, copy_bundled_spec, one_rule, problems_of, write_tiny_spec
+from tests.builders import TINY, copy_bundled_spec, one_rule, problems_of, write_suite, write_tiny_spec
 
 MUST = TINY["rules"]
 ORIGIN = """    origin:
@@ -432,3 +432,15 @@ def test_a_part_of_a_suite_that_is_no_folder_is_named(tmp_path: Path, part: str,
     (tmp_path / part).symlink_to("nowhere")
     with pytest.raises(Malformed, match=said):
         load_suite(tmp_path)
+
+
+@pytest.mark.parametrize("key", ["extends", '"extends"', "'extends'", "extends "])
+def test_a_folder_extends_the_bundled_cases_however_the_key_is_written(tmp_path: Path, key: str) -> None:
+    suite = write_suite(tmp_path, f"{key}: bundled\n{CASE}")
+    assert load_suite(suite).added == {"stays"}
+
+
+def test_an_indented_extends_is_named(tmp_path: Path) -> None:
+    suite = write_suite(tmp_path, f" extends: bundled\n{CASE}".replace("\n", "\n "))
+    with pytest.raises(Malformed, match=r"few0\.yaml:1: says `extends` where it is not looked for; write"):
+        load_suite(suite)
