@@ -74,6 +74,7 @@ def load_cases(folder: Path, spec: Spec) -> Cases:
     return _load(layers(folder, find_cases_folder()), spec)[0]
 
 
+@explained_by_schema()
 def _load(folders: Sequence[Path], spec: Spec) -> tuple[Cases, frozenset[str]]:
     """Load the cases of some folders, each adding to the one before; also return the ids that the last one adds."""
     problems: list[Problem] = []

@@ -55,9 +55,16 @@ def test_check_lists_the_problems_of_all_bundled_cases(cli: Cli, cases: Path) ->
 
 
 @pytest.mark.slow
-def test_a_run_says_what_its_bundled_case_lacks(cli: Cli, cases: Path) -> None:
-    spoil(cases / "chain.yaml", "    src: T[", "    src: 7 # T[", 1)
-    cli("run", "reference", "-k", "there-and-back").expect(2, err="src: 7 is no")
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("    src: T[", "    src: 7 # T[", "src: 7 is no"),
+        ("    rule: ", "    ruel: ", "unknown key 'ruel'; did you mean"),
+    ],
+)
+def test_a_run_says_what_its_bundled_case_lacks(cli: Cli, cases: Path, old: str, new: str, said: str) -> None:
+    spoil(cases / "chain.yaml", old, new, 1)
+    cli("run", "reference", "-k", "there-and-back").expect(2, err=said)
 
 
 def test_a_file_of_a_user_is_checked_against_its_schema(tmp_path: Path) -> None:
