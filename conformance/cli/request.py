@@ -36,7 +36,7 @@ def add_request_options(parser: Parser) -> None:
 
 def read_common_options(args: argparse.Namespace, plan: Plan) -> RunRequest:
     """Return the request for a whole run with the shared options; Stop if one cannot be carried out."""
-    refuse_wrong_expectations(plan)
+    refuse_wrong_cases(plan)
     return RunRequest(
         backend=args.backend,
         plan=plan,
@@ -50,13 +50,17 @@ def read_common_options(args: argparse.Namespace, plan: Plan) -> RunRequest:
     )
 
 
-def refuse_wrong_expectations(plan: Plan) -> None:
-    """Raise Malformed if an added case expects what no document says: contracts judge, so nobody else would notice."""
+def refuse_wrong_cases(plan: Plan) -> None:
+    """Raise Malformed if an added case expects what no document says: contracts judge, so nobody else would notice.
+
+    The same if a key of it does not get what it needs.
+    """
     if plan.suite.added:
-        from ..selfcheck.check_cases import check_expectations  # few runs add cases
+        from ..selfcheck.check_cases import check_expectations, find_mistakes  # few runs add cases
 
         added = tuple(row for row in plan.rows if row.case.id in plan.suite.added)
-        raise_problems([*check_expectations(replace(plan, rows=added))])
+        cases = {row.case.id: row.case for row in added}
+        raise_problems([*find_mistakes(cases.values()), *check_expectations(replace(plan, rows=added))])
 
 
 def check_names(

@@ -16,7 +16,7 @@ import pytest
 
 from ..cli.arguments import Stop
 from ..cli.parser import MAX_WHOLE, positive, seconds
-from ..cli.request import read_claims, refuse_wrong_expectations
+from ..cli.request import read_claims, refuse_wrong_cases
 from ..cli.run_summary import relative
 from ..evidence.command import limits_of
 from ..evidence.results import Target
@@ -30,7 +30,7 @@ Value = TypeVar("Value")
 
 def read_request(config: pytest.Config, plan: Plan, target: Target) -> RunRequest:
     """Return the request of the session; Stop if an option or the configuration cannot be carried out."""
-    refuse_wrong_expectations(plan)
+    refuse_wrong_cases(plan)
     backend = config.option.conformance_adapter
     claims, waivers = _read_file_names(config, "claims"), _read_file_names(config, "waivers")
     if len(claims) > 1:

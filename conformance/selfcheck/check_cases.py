@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,8 +34,10 @@ def find_problems(suite: Suite, cases_path: Path, plan: Plan | None = None) -> I
     yield from _find_forbidding_nothing(own)
     yield from _find_problems_of_rows(plan)
     yield from _find_repeated_calls(plan)
+    yield from find_mistakes(suite.cases.values())
     for case in suite.cases.values():
-        yield from (Problem(case.place, f"{case.id}: {what}") for what in _find_mistakes(case))
+        mistakes = (what for step in case.steps for what in _find_mistakes_of_bits(step))
+        yield from (Problem(case.place, f"{case.id}: {what}") for what in mistakes)
     if own is plan:
         gaps = [*_find_rules_without_witness(suite), *_find_problems_of_findings(suite)]
         own_spec = find_folders(suite.folder).spec
@@ -234,6 +236,12 @@ def _call(step: RowStep) -> object:
     )  # fmt: skip
 
 
+def find_mistakes(cases: Iterable[Case]) -> Iterator[Problem]:
+    """Find cases with a key that does not get what it needs, so that their calls are not those that it speaks of."""
+    for case in cases:
+        yield from (Problem(case.place, f"{case.id}: {what}") for what in _find_mistakes(case))
+
+
 def _find_mistakes(case: Case) -> Iterator[str]:
     """Say what a key of a case needs and does not get: lengths, steps, nodes, or another key."""
     if case.dst_strides is not None and find_strides_of_dst(case) is None:
@@ -248,9 +256,10 @@ def _find_mistakes(case: Case) -> Iterator[str]:
         yield f"`in_node: {case.in_node}` needs a `chain`"
     if case.shape_column and case.shape_rank < 2:
         yield "`shape_column: true` needs `shape_rank: 2` or more"
+    if case.shape_step == 0 and any(len({*shape}) > 1 for step in case.steps for shape in step.shapes):
+        yield "`shape_step: 0` puts all entries of shape into one place; write equal entries"
     for step in case.steps:
         yield from _find_mistakes_of_nodes(case, step)
-        yield from _find_mistakes_of_bits(step)
 
 
 def _find_mistakes_of_nodes(case: Case, step: Step) -> Iterator[str]:
@@ -269,6 +278,7 @@ def _find_mistakes_of_nodes(case: Case, step: Step) -> Iterator[str]:
 
 
 def _find_mistakes_of_bits(step: Step) -> Iterator[str]:
+    """Say if there are not as many bit patterns as elements. A drawn case may have fewer, which are then repeated."""
     if step.bits in (None, "edges"):
         return
     volume = volume_of(step.src)

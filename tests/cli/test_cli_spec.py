@@ -172,6 +172,10 @@ def test_a_run_refuses_an_added_case_with_a_wrong_expectation(cli: Cli, tmp_path
     says = "few0.yaml:4: added-two: expects [1, 2, 1, 3, 1, 4, 2], but in static-oneapi the answer is"
     cli("run", "reference", "--suite", suite, "-k", "added-two").expect(2, err=says, lines=5)
     assert "add --lock" not in cli("check", "--suite", suite, "--lock").expect(1).out
+    lacking = ADDED.replace("expect: reject", "expect: reject, shape_step: 0")
+    write_suite(tmp_path, f"extends: bundled\nabout: Added.\ncases:\n{lacking}")
+    says = "added-one: `shape_step: 0` puts all"
+    cli("run", "reference", "--suite", suite, "-k", "added-one").expect(2, err=says, lines=1)
     write_suite(tmp_path, f"\ufeffextends: bundled\nabout: Added.\ncases:\n{ADDED}")  # as some editors begin a file
     cli("run", "reference", "--suite", suite, "-k", "added-two").expect(4, text="added-two")
 

@@ -144,6 +144,7 @@ LACKING = [
      "`one_shape_memory: true` needs steps one after another; leave out `concurrent`"),
     ("one_program: true", "`one_program: true` needs `concurrent`"),
     ("in_node: first", "`in_node: first` needs a `chain`"),
+    ("shape_step: 0", "`shape_step: 0` puts all entries of shape into one place; write equal entries"),
     ("shape_column: true", "`shape_column: true` needs `shape_rank: 2` or more"),
     ("declared: [19, null]\n    dst_strides: '1 19'", f"dst_strides '1 19' {NEEDS_LENGTHS}"),
     ("declared: [19, 17]\n    dst_strides: '1'", f"dst_strides '1' {NEEDS_LENGTHS}"),
