@@ -222,6 +222,13 @@ def test_a_library_embeds_the_code(tmp_path: Path) -> None:
     [
         ("javascript", "requires: sum(shape) <= 12"),
         ("javascript", "where: d == -1\n    gives: len(shape)"),
+        ("javascript", "requires: all(form < 3 for form in shape)"),
+        ("javascript", "requires: all(entry in src for entry in shape)"),
+        ("python", "requires: special_zero or agrees(src, shape)"),
+        *(
+            pytest.param(name, "requires: all(int < entry for int, entry in enumerate(src))", marks=pytest.mark.slow)
+            for name in ("cpp", "rust")
+        ),
         *(pytest.param(name, "requires: 12 >= product(shape)", marks=pytest.mark.slow) for name in ("cpp", "rust")),
         *(pytest.param(name, "ensures: product(dst) == product(shape)", marks=pytest.mark.slow) for name in NAMES),
     ],

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from string import Template
 from typing import Any
+
+from ...meaning.expression import ENTRY_NAMES
 
 _LENGTHS = ("length", "other")
 """Names of the function that hold a length or None."""
@@ -73,6 +76,16 @@ class Language:
 
 def _fill(template: str, **parts: object) -> str:
     return Template(template).substitute(parts)
+
+
+def rename_loops(tree: ast.AST) -> None:
+    """Put an _ behind the names of loops: any but d and i may be a word of a language or a name of the function."""
+    for loop in ast.walk(tree):
+        if isinstance(loop, ast.GeneratorExp):
+            bound = {each.id for each in ast.walk(loop.generators[0].target) if isinstance(each, ast.Name)}
+            for each in ast.walk(loop):
+                if isinstance(each, ast.Name) and each.id in bound - ENTRY_NAMES:
+                    each.id += "_"
 
 
 class CodeWriter:
@@ -168,7 +181,7 @@ class CodeWriter:
         raise self._refuse(node)
 
     def _refuse(self, node: ast.expr) -> NoExactForm:
-        text = ast.unparse(node).replace("_volume", "product(src)")
+        text = re.sub(r"_\b", "", ast.unparse(node).replace("_volume", "product(src)"))  # as the rule has it
         return NoExactForm(
             f"{text} has no form in {self.language.file} that is exact for every length of 64 bits; "
             "compare, count or multiply lengths, or take --lang python"

@@ -12,7 +12,7 @@ from ... import __version__
 from ...meaning.compiled_rules import compile_rules
 from ...meaning.contract import Contract, contracts, group_documents
 from ...model import Malformed, Problem, Rule, Spec
-from .emit import CodeWriter, Language, NoExactForm
+from .emit import CodeWriter, Language, NoExactForm, rename_loops
 from .languages import JAVASCRIPT, LANGUAGES
 
 NAMES = (*LANGUAGES, "python")
@@ -73,14 +73,18 @@ def _list_giving_rules(spec: Spec) -> Iterable[str]:
     """Yield the rules that give entries of shape their lengths, in JavaScript."""
     for rule in compile_rules(spec.rules.values()).gives:
         documents = [name for name in spec.documents if name in spec.rules[rule.rule].documents]
-        where = CodeWriter(JAVASCRIPT).text(ast.parse(rule.where, mode="eval").body)
+        tree = ast.parse(rule.where, mode="eval")
+        rename_loops(tree)
+        where = CodeWriter(JAVASCRIPT).text(tree.body)
         source = rule.copies or ('"inferred"' if rule.text == "None" else '"literal"')
         head = f"{json.dumps(rule.rule)}, {json.dumps(documents)},"
         yield f"[{head} (src, shape, special_zero, rank, _volume, i, d) => {where}, (i) => {source}],"
 
 
 def _write_function(language: Language, name: str, source: str) -> str:
-    (function,) = ast.parse(source).body
+    tree = ast.parse(source)
+    rename_loops(tree)
+    (function,) = tree.body
     assert isinstance(function, ast.FunctionDef)
     body = (f"    {line}" for line in CodeWriter(language).statements(function.body))
     return "\n".join([Template(language.function).substitute(name=name), *body, "}"])
@@ -88,4 +92,8 @@ def _write_function(language: Language, name: str, source: str) -> str:
 
 _PYTHON = """\
 def Meaning(kind, dst, rules, max_length=None):
-    return kind, dst, rules"""
+    return kind, dst, rules
+
+
+def agrees(dst, declared):
+    return list(dst) == list(declared)"""
