@@ -172,7 +172,18 @@ def _find_names(tree: ast.expr) -> set[str]:
 
 
 class _Lowering(ast.NodeTransformer):
-    """Replace `product(src)` by `_volume`, which is computed once; no rule can bind a name that begins with _."""
+    """Replace `product(src)` by `_volume`, which is computed once; no rule can bind a name that begins with _.
+
+    Where dst is compared with another row, make it a tuple as that is.
+    """
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        if isinstance(node.ops[0], ast.Eq | ast.NotEq):
+            sides = (node.left, *node.comparators)
+            node.left, *node.comparators = (
+                ast.Tuple([ast.Starred(side)]) if ast.unparse(side) == "dst" else side for side in sides
+            )
+        return self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         if ast.unparse(node) == "product(src)":

@@ -137,6 +137,14 @@ def test_great_lengths_on_an_empty_tensor_may_be_rejected(spec: Spec) -> None:
 
 
 @pytest.mark.parametrize(
+    ("when", "may_be_rejected"), [("dst == src", True), ("dst != src", False), ("() != dst", True)]
+)
+def test_a_capacity_may_compare_dst_with_a_row(when: str, may_be_rejected: bool) -> None:
+    contract = Contract([literal(), volume(), rule("same", "capacity", when=when)])
+    assert contract.meaning((2, 3), (2, 3), False).rules == ("same",) * may_be_rejected
+
+
+@pytest.mark.parametrize(
     ("type_", "is_exact", "kind"),
     [("bool", True, "legal"), ("s64", True, "unspecified"), ("s64", False, "illegal"), ("f32", False, "illegal")],
 )
