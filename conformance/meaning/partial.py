@@ -177,8 +177,9 @@ def _make_value(length: Length, own_name: str, low: float, facts: Facts) -> Any:
 
 
 def describe_facts(facts: Sequence[Fact]) -> str:
-    """Write facts in words; of a length that is known only what it is."""
-    fixed = {fact.left for fact in facts if fact.relation == "=" and fact.holds}
+    """Write facts in words; of a length that is one number only which."""
+    numbers = (fact for fact in facts if fact.relation == "=" and fact.holds and fact.right.lstrip("-").isdecimal())
+    fixed = {fact.left for fact in numbers if "*" not in fact.left}  # other facts about a product may contradict it
     told = (fact for fact in facts if fact.left not in fixed or (fact.relation == "=" and fact.holds))
     return " and ".join(map(_describe_fact, told))
 

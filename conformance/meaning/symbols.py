@@ -139,8 +139,11 @@ class Facts:
         return Symbol(self, factor, powers)
 
     def holds(self, left: object, relation: str, right: object) -> bool:
-        """Take a relation as holding or not, as the plan says; first as holding."""
+        """Take a relation as holding or not, as the plan says; first as holding. Of <, = and > only one can hold."""
         asked, number = (str(left), relation, str(right)), len(self.taken)
+        order = {(a, sign, b) for a, b in (asked[::2], asked[::-2]) for sign in "=<"}
+        if asked in order and any(self.taken.get(other) for other in order - {asked}):
+            return False
         return self.taken.setdefault(asked, self._plan[number] if number < len(self._plan) else True)
 
     def name_holds(self, name: str, relation: str, number: Any) -> bool:
@@ -159,7 +162,9 @@ class WholeNumber:
     """What follows from `==`, `<` and `divmod`, which gives a quotient of None if only the remainder is known."""
 
     __slots__ = ()
-    __hash__ = None  # type: ignore[assignment]
+
+    def __hash__(self) -> int:
+        raise Undecidable  # only of one number
 
     def __bool__(self: Any) -> bool:
         return bool(self != 0)
@@ -271,7 +276,8 @@ class Symbol(WholeNumber):
             bounds = self.facts.names[name][:2]
             ends = [Fraction(end) ** power if power < 0 and end < math.inf else end**power for end in bounds]
             found = [found[0] * min(ends), found[1] * max(ends)]
-        low, high = sorted(end * self.factor for end in found)
+        sign = 1 if self.factor > 0 else -1
+        low, high = sorted(end * (sign if isinstance(end, float) else self.factor) for end in found)  # inf, -inf or 0.0
         return low, high
 
     def is_whole(self) -> bool:
@@ -286,7 +292,7 @@ class Symbol(WholeNumber):
                 return self.facts.name_holds(name, "is a multiple of", int(below.factor))
         if not above.powers and (name := _find_name(below.powers)):  # 6 / n is whole only for some n: which is stated
             return below.factor == 1 and self.facts.name_holds(name, "divides", int(above.factor))
-        if (not above.powers and below.factor != 1) or abs(self._find_range()[1]) < 1:
+        if (not above.powers and below.factor != 1) or max(map(abs, self._find_range())) < 1:
             return False
         whole = self.facts.holds(above, "is a multiple of", below)
         if whole and not above.powers:
@@ -298,6 +304,8 @@ class Symbol(WholeNumber):
         """Ask whether this is equal to, or less than, another length or an int."""
         is_plain = isinstance(other, int) and (_find_name(self.powers) or other <= 0 or self.factor < 0)
         one, ratio = (other, self) if is_plain else (1, self.times(other, -1))
+        if isinstance(other, Symbol) and other.factor < 0:  # a ratio to it has the order turned
+            return self.factor < 0 and (-other)._is(relation, -self)
         if not isinstance(ratio, Symbol) or not ratio.powers:
             return HOLDS[relation](getattr(ratio, "factor", ratio), one)
         if name := _find_name(ratio.powers):
@@ -331,7 +339,7 @@ class Symbol(WholeNumber):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, int | Symbol) and self._is("=", other)
 
-    __hash__ = None
+    __hash__ = WholeNumber.__hash__
 
     def __lt__(self, other: Any) -> bool:
         return self._is("<", other)

@@ -92,7 +92,7 @@ class TracedLength(WholeNumber):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, int | TracedLength) and self._compare("=", operator.eq, other)
 
-    __hash__ = None
+    __hash__ = WholeNumber.__hash__
 
     def __lt__(self, other: Any) -> bool:
         return self._compare("<", operator.lt, other)

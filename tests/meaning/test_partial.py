@@ -15,6 +15,8 @@ from conformance.meaning.partial import Branch, Length, Lengths, PartialCall
 from conformance.meaning.symbols import Fact
 from conformance.model import CallForm
 
+from .rules import inferred, literal, rule, volume
+
 SPEC = load_spec(None)
 COMPILED = contracts(SPEC)
 FORM = CallForm("f32", "f32", "s64")
@@ -167,6 +169,49 @@ def test_each_run_is_the_meaning_where_its_facts_hold(seed: int, count: int, mos
 )
 def test_conditions(src: Lengths | None, shape: Lengths, said: str) -> None:
     assert partial.describe(decide(src, shape)) == said
+
+
+GREAT = (2**62,) * 18
+"""Its product does not fit a float."""
+
+
+@pytest.mark.parametrize(
+    ("yours", "src", "shape", "said"),
+    [
+        (
+            {"requires": "all(d <= 4 for d in shape)"}, ("n",), ("m",),
+            "legal if and only if m < 5 and m = n (dst [m]); otherwise illegal: volume, yours",
+        ),
+        (
+            {"requires": "product(src) > product(shape)"}, ("m", 3, "m"), ("n",),
+            "illegal for every length: volume, yours",
+        ),
+        ({"requires": "product(shape) < product(src)"}, ("n",), (-1, -1, "n"), "illegal for every length: yours"),
+        (
+            {"requires": "product(shape) <= product(src)"}, ("n",), (-1, "m"),
+            "legal if and only if n is a multiple of m (dst [n/m, m]); otherwise illegal: volume",
+        ),
+        (
+            {"requires": "len(src) > 1 and -src[0] < -src[1]"}, ("n", "m"), ("n", "m"),
+            "legal if and only if m < n (dst [n, m]); otherwise illegal: yours",
+        ),
+        (
+            {"requires": "product(shape) % 6 == 0"}, ("n", "m"), (-1, "n", "m"),
+            "legal if and only if (-1)*m*n is a multiple of 6 (dst [1, n, m]); otherwise illegal: yours",
+        ),
+        ({"ensures": "all(n <= 9 for n in dst)"}, ("n", 3), (3, 0, 0, 0), "not decided"),
+        ({"requires": "len(src) > 0"}, ("n", "m", *GREAT), (7,), "illegal for every length: volume"),
+        (
+            {"requires": "len(src) > 0"}, GREAT, tuple("abcdefghijklmnopqr"),
+            f"legal if and only if a*b*c*d*e*f*g*h*i*j*k*l*m*n*o*p*q*r = {math.prod(GREAT)} "
+            "(dst [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r]); otherwise illegal: volume",
+        ),
+    ],
+)  # fmt: skip
+def test_conditions_of_your_rules(yours: dict[str, str], src: Lengths, shape: Lengths, said: str) -> None:
+    copied = rule("copied", where="d == 0", gives="src[i]")
+    contract = Contract([literal(), inferred(), copied, volume(), rule("yours", "must", **yours)])
+    assert partial.describe(partial.decide(contract, PartialCall(src, shape, True, None))) == said
 
 
 def test_without_a_volume_rule_another_volume_is_legal() -> None:
