@@ -110,11 +110,11 @@ def sizes(most_rank: int) -> Iterator[tuple[int, int, bool]]:
     return itertools.product(range(most_rank + 1), range(most_rank + 1), (False, True))
 
 
-def name_call(length: Callable[[str, float], Any], rank: int, entries: int) -> tuple[list[Any], list[Any]]:
+def name_call(length: Callable[[str, float], Any], rank: int, entries: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Return src and shape of named lengths; the special entries 0 and -1 are told apart first."""
     src = [length(f"src[{k}]", 0) for k in range(rank)]
     shape = [length(f"shape[{k}]", -math.inf) for k in range(entries)]
-    return [0 if n == 0 else n for n in src], [-1 if d == -1 else 0 if d == 0 else d for d in shape]
+    return tuple(0 if n == 0 else n for n in src), tuple(-1 if d == -1 else 0 if d == 0 else d for d in shape)
 
 
 def _write_decision(kind: str, dst: Any, rules: tuple[str, ...]) -> Decision:

@@ -9,12 +9,13 @@ import pytest
 
 from conformance.adapters import reference
 from conformance.load.spec import load_spec
-from conformance.meaning.contract import contracts
+from conformance.meaning.contract import Contract, contracts
 from conformance.meaning.domain import SMALL_DOMAIN, calls
 from conformance.selfcheck.mutants import EQUIVALENTS, list_mutants
 from conformance.selfcheck.mutate_source import Mutant
 from conformance.selfcheck.prove import compare, make_side_of_reference, prove, side_of
 from tests.builders import Cli
+from tests.meaning.rules import literal, rule, volume
 
 SPEC = load_spec(None)
 COMPILED = contracts(SPEC)
@@ -57,6 +58,13 @@ def test_the_command_says_what_is_proved(cli: Cli) -> None:
     assert json.loads(cli("check", "--prove", "1", "--json").expect(0).out)["ok"] is True
     assert "--prove 9: write a rank from 1 to 4" in cli("check", "--prove", "9").expect(2).err
     assert "--mutants checks nothing else" in cli("check", "--prove", "--mutants", "x").expect(2).err
+
+
+def test_a_rule_that_compares_a_whole_shape_makes_a_difference() -> None:
+    other = rule("other", requires="shape != (1,)")
+    one, two = side_of(Contract([literal(), volume()])), side_of(Contract([literal(), volume(), other]))
+    (found,) = compare(one, two, 1).differences
+    assert (found.one, found.other, found.call) == ("legal", "illegal", ((), (1,), False, None))
 
 
 def test_a_way_that_is_not_decided_fails_the_proof() -> None:
