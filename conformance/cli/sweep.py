@@ -130,8 +130,13 @@ def _read_request(args: argparse.Namespace, spec: Spec) -> SweepRequest:
     domain = Domain(args.rank, args.max_dim, args.rank + 1, -2, args.max_dim)
     if is_too_large(domain):
         raise Stop(f"--rank {args.rank} --max-dim {args.max_dim}: the products of its lengths do not fit 62 bits")
+    operations, types = args.operation or (), args.type or ()
+    ways = list_variants(spec, operations, types, args.layout or ("dense",))
+    for name in (*types, *operations):
+        if all(name not in (way.operation, way.type) for way in ways):
+            raise Stop(f"{name} would be in no call: none of these operations takes one of these types; leave it out")
     return SweepRequest(
-        args.backend, domain, list_variants(spec, args.operation or (), args.type or (), args.layout or ("dense",)),
+        args.backend, domain, ways,
         isolation_of(args.backend, args.isolation), read_limits(args),
         args.suite and args.suite.resolve(), spec.digest,
     )  # fmt: skip

@@ -19,10 +19,12 @@ from conformance.run.row import run_row
 from conformance.shrink.write_case import make_case_of_call, write_case_text
 from conformance.sweep.blocks import blocks_of, list_variants
 from conformance.sweep.tally import KINDS
-from tests.builders import Cli, write_suite
+from tests.builders import ROOT, Cli, write_suite
 from tests.miniatures import Bent
 
 from .sweeps import swept
+
+ADDED = ROOT / "examples" / "operation"
 
 
 # ── the domain ────────────────────────────────────────────────────────────────────────────────────
@@ -50,6 +52,16 @@ def test_every_call_of_the_domain_is_made_once(spec: Spec) -> None:
 def test_blocks_hold_each_call_once(domain: Domain) -> None:
     assert sum(block.calls for block in blocks_of(domain)) == domain.size
     assert list(blocks_of(domain)) == list(blocks_of(domain))
+
+
+@pytest.mark.skipif(not ADDED.is_dir(), reason="the examples stay in the clone")
+@pytest.mark.parametrize("types", [("bf16",), ("f32", "bf16")])
+def test_a_type_that_the_operation_lacks_is_refused(tmp_path: Path, cli: Cli, types: tuple[str, ...]) -> None:
+    """A sweep of no call seemed to miss its planted backends, and one of another type to show this one."""
+    words = ("sweep", "reference", "--rank", 0, "--max-dim", 1, "--suite", ADDED)
+    named = (word for type_ in types for word in ("--type", type_))
+    out = ("--operation", "AcmeReshape-1", *named, "--out", tmp_path)
+    cli(*words, *out).expect(2, lines=1, err="bf16 would be in no call")
 
 
 def test_a_domain_that_cannot_be_counted_is_refused(tmp_path: Path, cli: Cli) -> None:
