@@ -45,9 +45,12 @@ class HangCounter:
     def count(self, row: Row, result: Result) -> None:
         if self._key != (row.case.id, row.operation):
             self._key, self._times = (row.case.id, row.operation), 0
-        message = str(result.outcome.message)
-        hung = result.outcome.kind == "timeout" and message.endswith((_AGAIN, _ALIKE))
-        self._times = self._times + 1 if hung else 0
+        self._times = self._times + 1 if hung_twice(result) else 0
+
+
+def hung_twice(result: Result) -> bool:
+    """Ask whether a row timed out, and again when it was called alone in a fresh process."""
+    return result.outcome.kind == "timeout" and str(result.outcome.message).endswith((_AGAIN, _ALIKE))
 
 
 def confirm(

@@ -13,7 +13,6 @@ from ..certificate import page as certificate_page
 from ..certificate.check import Certificate, Trust
 from ..certificate.signature import signature_of
 from ..certificate.statement import AUDIT, CHALLENGE, COMMITMENT, STATEMENT
-from ..evidence.drawn import plan_of_run
 from ..evidence.folder import PAGE, PUBLISHED, explain_bad_name, find_published_results, find_results, name_of_folder
 from ..evidence.results import Evidence, InvalidEvidence, pack, parse, read, read_content
 from ..model import NOT_CLAIMED, NOT_RUN
@@ -21,17 +20,15 @@ from ..plan.rows import Plan
 from ..report.also_failing import fill_others, fill_since
 from ..report.diff import compare_runs
 from ..report.diff_report import render_html
-from ..report.judged_run import JudgedRun, conclude_run
+from ..report.judged_run import LOST, JudgedRun, conclude_run
 from ..report.render import ASSETS, BEGIN_OF_ASSET, BEGIN_OF_PAGE, Site, list_assets
 from ..report.verify import OtherSuite
-from ..run.ended_process import AFTER_HANGS
 from ..system.files import open_regular, read_bytes, replace_bytes, replace_text
 from ..system.groups import group_pairs
 from ..system.progress import track
 from ..system.text import quote_json
 from ..verdict.conclude import ran_in_suite_process
 from ..verdict.rejudge import refuse_unsound
-from ..verdict.standing import is_in_target
 from .compare_page import PARTS, render_parts
 from .documents import INDEX, write_document_pages
 from .landing import pair_versions
@@ -164,23 +161,15 @@ def _judge(evidence: Evidence, certificate: Certificate | None, plan: Plan, path
     if evidence.target.is_part:
         what = "is a part of a run, by -k, --last-failed, --shard, --operation, --document or --type"
         raise InvalidEvidence(f"{path}: {what}; only whole runs are published")
-    if uncalled := next(_find_uncalled(evidence, plan_of_run(plan, evidence)), None):
-        raise InvalidEvidence(f"{path}: {uncalled} was not called, as after --maxfail; only whole runs are published")
+    run = certificate.run if certificate else conclude_run(plan, evidence)
+    if uncalled := run.with_drawn.not_run.get(LOST):
+        what = f"{uncalled[0].row.id} was not called, as after --maxfail"
+        raise InvalidEvidence(f"{path}: {what}; only whole runs are published")
     if ran_in_suite_process(evidence.header):
         raise InvalidEvidence(f"{path}: the backend ran in the suite's own process; run it without --isolation none")
     if is_reference(evidence.header["backend"]["adapter"]):
         raise InvalidEvidence(f"{path}: is a run of the suite's own reference, which is no library; publish a library")
-    return certificate.run if certificate else conclude_run(plan, evidence)
-
-
-def _find_uncalled(evidence: Evidence, plan: Plan) -> Iterator[str]:
-    """Yield the rows of the target that were not called, except those after hangs of the same case."""
-    results = {result.row: result for result in evidence.results}
-    for row in plan.rows:
-        result = results[row.id]
-        uncalled = result.is_not_run and result.detail != AFTER_HANGS
-        if uncalled and is_in_target(row, evidence.target, evidence.claims):
-            yield row.id
+    return run
 
 
 def list_published_folders(reports: Path) -> list[Path]:

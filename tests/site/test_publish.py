@@ -13,15 +13,19 @@ from conformance.certificate.check import Trust
 from conformance.evidence.folder import PAGE, PUBLISHED
 from conformance.evidence.results import InvalidEvidence, pack, read
 from conformance.load.cases import load_suite
+from conformance.model import NOT_CALLED, Outcome, Result
 from conformance.plan.rows import Plan
+from conformance.report import junit
 from conformance.report.also_failing import PLACE, clear_others, fill_others
 from conformance.report.verify import verify_report
-from conformance.site.publish import count_bytes, find_failing_cases, write_pages
+from conformance.run.ended_process import AFTER_HANGS
+from conformance.site.publish import count_bytes, find_failing_cases, prepare, write_pages
 from tests.builders import (
     ROOT,
     Cli,
     Command,
     CommandOutput,
+    OnlyStatic,
     Right,
     Wrong,
     WrongBefore,
@@ -154,6 +158,28 @@ def test_the_reference_and_a_part_of_a_run_are_not_published(
 ) -> None:
     command.run(*words)
     call_publish(command, command.out).expect(2, err=says)
+
+
+@pytest.mark.parametrize("again", ["(deterministic: again alone in a fresh process)", "(flaky: not alone)"])
+def test_rows_after_hangs_are_not_held_against_a_whole_run(plan: Plan, tmp_path: Path, again: str) -> None:
+    """The evidence does not say why they were not called; a run with hangs was refused as one after --maxfail."""
+    outcome = Outcome("timeout", message=f"no answer {again}")
+
+    def hang(result: Result) -> Result:
+        if not result.row.startswith("turns[StaticReshape"):
+            return result
+        if result.row == "turns[StaticReshape-f32]":
+            return Result(result.row, dict.fromkeys(result.verdicts, "fail"), (outcome,), 0, "timeout", "timeout")
+        return Result(result.row, dict.fromkeys(result.verdicts, "not run"), NOT_CALLED)
+
+    run = finish_run(plan, OnlyStatic(), tmp_path, lambda results: [*map(hang, results)])
+    if again.startswith("(flaky"):
+        assert junit.render(run).count("not run: the run did not call it: run again") == 2
+        with pytest.raises(InvalidEvidence, match=r"StaticReshape-bf16.* was not called, as after --maxfail"):
+            prepare(tmp_path / "results.jsonl", plan, tmp_path / "reports", Trust())
+    else:
+        assert junit.render(run).count(f"not run: {AFTER_HANGS}") == 2
+        prepare(tmp_path / "results.jsonl", plan, tmp_path / "reports", Trust())
 
 
 def test_all_runs_are_read_before_one_is_written(command: Command) -> None:
