@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from conformance.adapter import load_adapter
+from conformance.load.cases import load_suite
 from conformance.load.spec import load_spec
 from conformance.meaning.contract import contracts
 from conformance.model import Cases, Graph, Meaning, Outcome, Program, Rejected, Suite
-from conformance.plan.rows import Plan, Row, rows_of
+from conformance.plan.rows import Plan, Row, plan_of, rows_of
 from conformance.plan.steps import RowStep, StepMeaning
 from conformance.selfcheck.check_cases import check_expectations, check_reference, reason_holds
 from conformance.selfcheck.mutants import (
@@ -18,14 +19,17 @@ from conformance.selfcheck.mutants import (
     KillerSearch,
     choose_rows_to_run,
     delete_rule,
+    fails_on,
     find_outdated_proofs,
     list_mutants,
+    planted_backends,
     time_limit,
+    try_backend,
 )
 from conformance.selfcheck.mutate_source import Mutant, mutants
 
 from .. import builders
-from ..builders import Cli, bundled_plan
+from ..builders import ROOT, Cli, bundled_plan
 
 WITH_CONTRACT = [rule.id for rule in load_spec().rules.values() if rule.has_contract]
 
@@ -204,6 +208,25 @@ def test_how_a_mutant_is_noticed(
 def test_a_mutant_that_cannot_be_imported_is_noticed() -> None:
     broken = next(mutants("1 + x\nclass Reference: pass\n"))._replace(source="1 // 0")
     assert KillerSearch(rows()).find_killer(broken).killer == "ZeroDivisionError when it is imported"
+
+
+def test_a_row_that_fails_on_the_reference_notices_nothing() -> None:
+    """Each mutant, and each planted backend, was noticed by a row of an added rule."""
+    suite = load_suite(ROOT / "examples" / "dialect")
+    added = [row for row in plan_of(suite).rows if row.case.id in suite.added]
+    failing = [row for row in added if fails_on(row, load_adapter("reference"))]
+    assert failing
+    assert KillerSearch(failing).find_killer(find_mutant("== became !=")).killer is None
+    assert try_backend(planted_backends()["zero-flag-ignored"], failing).killers == {}
+
+
+def test_an_endless_mutant_is_named_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The end of its time was an error of the backend, as if a verdict had noticed it."""
+    monkeypatch.setattr("conformance.selfcheck.mutants.MAX_SECONDS", 0.05)
+    head = "from conformance.adapters.reference import Reference as Right\n"
+    loop = "class Reference(Right):\n    def compile(self, graph):\n        while True: pass\n"
+    row = rows()[0]
+    assert KillerSearch([row]).find_killer(Mutant("", 1, "", "", head + loop)).killer == f"{row.id} (endless)"
 
 
 def test_an_endless_loop_is_ended() -> None:
