@@ -160,8 +160,9 @@ def _draw_outcome(outcome: Outcome, meaning: Meaning) -> tuple[Box, ...]:
 
 def _place_lines(lines: Sequence[Line]) -> Iterator[tuple[str, int, tuple[PlacedBox, ...]]]:
     above: tuple[PlacedBox, ...] = ()
+    count = 0
     for number, (name, boxes) in enumerate(lines):
-        above = tuple(_place_boxes(_leave_out_middle(boxes), above))
+        above, count = tuple(_place_boxes(_leave_out_middle(boxes), above, count)), len(boxes)
         yield name, 2 + _STEP * number, above
 
 
@@ -172,10 +173,13 @@ def _leave_out_middle(boxes: tuple[Box, ...]) -> tuple[Box, ...]:
     return (*boxes[: MAX_BOXES - 2], middle, boxes[-1]._replace(source=None))
 
 
-def _place_boxes(boxes: Sequence[Box], above: Sequence[PlacedBox]) -> Iterator[PlacedBox]:
+def _place_boxes(boxes: Sequence[Box], above: Sequence[PlacedBox], count: int) -> Iterator[PlacedBox]:
+    """Place the boxes of a line. `count`: the boxes that the line above has, also those that are not drawn."""
     x = _LEFT
     for box in boxes:
-        width = max(54, 8 * len(box.text) + 14)
-        source = above[box.source].middle if box.source is not None and box.source < len(above) else None
+        width, source = max(54, 8 * len(box.text) + 14), None
+        if box.source is not None and box.source < count:
+            in_middle = count > MAX_BOXES and MAX_BOXES - 2 <= box.source < count - 1
+            source = above[MAX_BOXES - 2 if in_middle else min(box.source, MAX_BOXES - 1)].middle
         yield PlacedBox(box.text, box.kind, _WORDS.get(box.kind, ""), x, width, source)
         x += width + _GAP

@@ -19,12 +19,15 @@ from conformance.draw.rows import count_drawn_rows
 from conformance.evidence.folder import REPORTS, remove_reports
 from conformance.evidence.results import Evidence, Target, header_of
 from conformance.load.cases import load_suite
-from conformance.model import Outcome, Result, Verdict
+from conformance.load.spec import load_spec
+from conformance.meaning.contract import contracts
+from conformance.model import Call, Outcome, Result, Verdict
 from conformance.model.verdicts import LABELS
 from conformance.plan.rows import Plan, plan_of
 from conformance.plan.select import parse_selection
 from conformance.report import badge, junit, markdown, report_page
 from conformance.report.judged_run import JudgedRun
+from conformance.report.picture import draw_reading
 from conformance.report.render import FOLDER
 from conformance.verdict.conclude import conclude
 
@@ -257,6 +260,14 @@ def test_the_picture_says_what_becomes_of_each_entry(answers: JudgedRun) -> None
     label = re.search(r'<svg class=pic[^>]*aria-label="([^"]*)"', html)
     assert label is not None
     assert label.group(1) == "src [0, 3]; shape [0, -1] (entry 1 is -1, inferred); want a rejection; got 0, 3"
+
+
+def test_a_copied_length_that_is_not_drawn_comes_from_the_box_of_the_others() -> None:
+    """It came from the last length of src."""
+    contract, call = contracts(load_spec())["static-oneapi"], Call((1,) * 8 + (5, 1, 1, 7), (1,) * 7 + (7, 0), True)
+    (_, _, src), (_, _, shape), _ = draw_reading(call, contract, contract.meaning(*call)).lines
+    assert [box.text for box in src[-2:]] == ["… 4 more", "7"]
+    assert (shape[8].text, shape[8].above) == ("0", src[7].middle)
 
 
 def test_a_failure_against_our_ruling_says_why_we_ruled_so(tmp_path: Path) -> None:

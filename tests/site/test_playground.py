@@ -86,6 +86,7 @@ def wanted(document: str, call: Call) -> dict[str, Any]:
 @pytest.mark.slow
 def test_the_script_says_and_draws_what_the_contracts_say(tmp_path: Path) -> None:
     made = [*drawn(1500, 4), *itertools.islice(small(), 0, None, 197)]
+    made.append(("static-oneapi", True, (1,) * 8 + (5, 1, 1, 7), (1,) * 7 + (7, 0)))  # not all of src is drawn
     asked = [(name, zero, ",".join(map(str, src)), ",".join(map(str, shape))) for name, zero, src, shape in made]
     said = answers(tmp_path, asked)
     due = [wanted(name, Call(src, shape, zero)) for name, zero, src, shape in made]
