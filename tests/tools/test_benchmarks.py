@@ -1,6 +1,9 @@
 """The measurements measure, the table can be read, and the budgets are kept."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,9 +11,10 @@ import pytest
 from conformance.load.spec import load_spec
 from conformance.meaning.contract import contracts
 from conformance.meaning.domain import SMALL_DOMAIN, calls
+from tests.builders import ROOT
 from tools.benchmarks import __main__ as bench
 from tools.benchmarks import history
-from tools.benchmarks.clock import Measured
+from tools.benchmarks.clock import Measured, environment, peak_of_command
 from tools.benchmarks.table import MeasuredRow, seconds
 
 SLACK = 4
@@ -61,6 +65,13 @@ def test_a_measurement_is_added_to_the_list(
 )
 def test_a_duration_is_said_as_people_say_it(value: float, text: str) -> None:
     assert seconds(value) == text
+
+
+def test_a_command_is_of_this_clone_and_has_to_end_well() -> None:
+    assert environment()["PYTHONPATH"].split(os.pathsep)[0] == str(ROOT)
+    assert peak_of_command([sys.executable, "-c", "pass"]) > 1 << 20
+    with pytest.raises(subprocess.CalledProcessError):
+        peak_of_command([sys.executable, "-c", "raise SystemExit(2)"])
 
 
 def test_a_ratio_is_worse_only_beyond_the_noise() -> None:

@@ -48,13 +48,17 @@ def environment() -> dict[str, str]:
     Python may keep bytecode there even if this process may not. A person's second command finds the bytecode of the
     first; without it, compiling the suite would be more than half of what is measured.
     """
-    found = [str(Path(__file__).parent.parent), os.environ.get("PYTHONPATH", "")]
+    found = [str(Path(__file__).resolve().parents[2]), os.environ.get("PYTHONPATH", "")]
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return {**kept, "PYTHONPATH": os.pathsep.join(filter(None, found))}
 
 
+EXIT_CODES = (0, 1, 4, 5)
+"""Those of a command that did what is measured."""
+
+
 def once(
-    command: Sequence[str], exit_codes: Collection[int] = (0, 1, 4, 5), folder: Path | None = None, **variables: str
+    command: Sequence[str], exit_codes: Collection[int] = EXIT_CODES, folder: Path | None = None, **variables: str
 ) -> tuple[float, float]:
     """CPU seconds and elapsed seconds of a command and of what it starts, in one run; it may have further variables."""
     began, known = time.perf_counter(), {**environment(), **variables}
@@ -66,9 +70,10 @@ def once(
     return used.ru_utime + used.ru_stime, time.perf_counter() - began
 
 
-_PEAK = """import resource, subprocess, sys
-subprocess.call(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+_PEAK = f"""import resource, subprocess, sys
+code = subprocess.call(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10)
+sys.exit(code not in {EXIT_CODES})
 """
 
 
