@@ -99,7 +99,7 @@ def _render(sources: Sequence[str], site: Path) -> list[MarkdownPage]:
                 head.attrSet("id", f"{anchor}-{again}" if again else anchor)
             if inline.type == "inline":
                 _lead_links(inline, source, sources, site)
-        title, *_ = (_text_of(token) for token in tokens if token.type == "inline")
+        title = next((_text_of(token) for token in tokens if token.type == "inline"), source)
         first = next((_text_of(inline) for head, inline in pairwise(tokens) if head.type == "paragraph_open"), "")
         numbers = count(1)
         html = re.sub(

@@ -65,6 +65,16 @@ def test_a_fault_leads_to_a_heading_of_what_we_would_report(bundled_site: Path) 
         assert anchor in PageLinks(bundled_site / "docs" / markdown_pages.page_of(f"docs/{source}")).anchors
 
 
+def test_a_file_without_text_is_a_page_with_its_name(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("docs/architecture.md", "README.md", "NOTES.md"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    (site := tmp_path / "site").mkdir()
+    monkeypatch.setattr(markdown_pages, "_ROOT", tmp_path)
+    cli("publish", site).expect(0)
+    assert "<title>NOTES.md</title>" in (site / "docs" / "notes.html").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("missing", ["markdown-it-py is not installed", "was installed without its docs"])
 def test_a_site_without_docs_says_why(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
     if missing.startswith("markdown"):
