@@ -77,6 +77,8 @@ def prepare(extras: str) -> int:
     if sound and installed in (pinned + extras, pinned + "[test]"):
         return 0
     if STAMP.is_file() and not sound:
+        if VENV.is_symlink():
+            return say(f"{VENV} is a link to what another clone made: remove the link and try again", 1)
         shutil.rmtree(VENV)
     if not os.path.lexists(VENV) and create():
         return 1
