@@ -20,7 +20,7 @@ from conformance.evidence.results import Target, header_of, pack
 from conformance.load.cases import load_suite
 from conformance.model import Claims, EarlierSuite, Identity, Malformed
 from conformance.site import publish as published
-from tests.builders import Cli, build_site, plan_as_bundled
+from tests.builders import Cli, build_site, plan_as_bundled, write_suite
 from tools.lab.certificates import make_keys, sign_again
 from tools.lab.environments import TESTS, Installation, lacking, list_run_words
 from tools.lab.read import Environment, LabFile, SharedLibrary, load_lab
@@ -171,6 +171,17 @@ def test_status_ends_with_1_and_the_next_command(lab: Path, tmp_path: Path, run_
     assert run_lab(*words, "--json").expect(1).data["results"][0]["why"] == "91 days old"
 
 
+def test_status_is_of_the_clone_of_the_lab_and_of_the_suite_that_is_named(
+    lab: Path, tmp_path: Path, run_lab: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(tmp_path / "reports", "numpy-2.4.6")
+    write_suite(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert "1 current" in run_lab("status", "--lab", lab).expect(0).out
+    assert "stale: another suite" in run_lab("status", "--lab", lab, "--suite", tmp_path).expect(1).out
+
+
 # ── environments ──────────────────────────────────────────────────────────────────────────────────
 class Commands:
     """Stands in for the processes that an environment starts."""
@@ -279,6 +290,29 @@ def test_what_one_environment_lacks_stops_no_other(lab: Path, commands: Commands
     assert [line for line in commands.lines if " publish " in line] == [
         f"-m conformance publish {lab.parent / 'reports'} {folders[0]} {folders[1]}"
     ]
+
+
+def test_a_part_of_the_suite_keeps_no_whole_run_from_being_published(
+    lab: Path, commands: Commands, run_lab: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (lab.parent / "pyproject.toml").touch()
+    monkeypatch.setattr("tools.lab.__main__.lacking", lambda environment: [])
+    said = run_lab("run", "raw", "cuda", "--lab", lab).expect(0).out
+    out = lab.parent / "build" / "lab"
+    assert f"torch@cuda: not published, as only a part of the suite was run; its results are in {out}" in said
+    assert commands.lines[-1] == f"-m conformance publish {lab.parent / 'reports'} {out / 'raw' / 'numpy'}"
+
+
+def test_tests_that_a_signal_ends_are_no_success(lab: Path, monkeypatch: pytest.MonkeyPatch, run_lab: Cli) -> None:
+    """A library that crashed in one environment was covered by the success of another one."""
+    (lab.parent / "pyproject.toml").touch()
+    ends = iter([-11, 0])
+
+    def run(command: Sequence[str], **_: Any) -> Any:
+        return type("Done", (), {"returncode": next(ends) if "pytest" in command else 0})
+
+    monkeypatch.setattr("tools.lab.environments.subprocess.run", run)
+    run_lab("test", "raw", "cuda", "--lab", lab).expect(139)
 
 
 @pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs ssh-keygen, of OpenSSH")

@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
     if args.action == "plan":
         return _plan(lab, chosen or [*lab.environments.values()], args)
     if args.action == "status":
-        return _status(lab, chosen, args)
+        return _status(lab, chosen, path.absolute().parent, args)
     installations = [Installation(path.absolute().parent, each) for each in chosen]
     if args.action == "test":
         return max(_test(each) for each in installations)
@@ -113,13 +113,12 @@ def _job(lab: LabFile, environment: Environment) -> dict[str, Any]:
 # ── status ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _status(lab: LabFile, chosen: list[Environment], args: argparse.Namespace) -> int:
+def _status(lab: LabFile, chosen: list[Environment], clone: Path, args: argparse.Namespace) -> int:
     """Show the state of each folder of results; 1 if some are stale."""
     names = {environment.name for environment in chosen}
-    suite = load_suite()
-    found = [
-        state for state in states(lab, args.out or REPORTS, suite, args.days) if not names or state.environment in names
-    ]
+    suite = load_suite(args.suite)
+    every = states(lab, args.out or clone / REPORTS, suite, args.days)
+    found = [state for state in every if not names or state.environment in names]
     if args.json:
         emit({"days": args.days, "suite": suite.digest, "results": [state._asdict() for state in found]})
     else:
@@ -196,7 +195,7 @@ def _run_and_publish(installations: list[Installation], args: argparse.Namespace
             say(f"{environment.name}: this machine lacks {', '.join(missing)}; {missed}: untried")
             codes.append(CANNOT_START)
             continue
-        if args.action == "certify" and environment.target.keys() - {"large"}:
+        if args.action == "certify" and environment.is_part:
             say(f"{environment.name}: runs a part of the suite, and a certificate is about the whole; `run` is for it")
             codes.append(CANNOT_START)
             continue
@@ -213,7 +212,9 @@ def _run_and_publish(installations: list[Installation], args: argparse.Namespace
                 code = _certify(installation, backend, out, reports)
             else:
                 code = installation.run(list_run_words(environment, backend, out, args.jobs))
-            if code in _PUBLISHABLE:
+            if code in _PUBLISHABLE and environment.is_part:
+                say(f"{backend}: not published, as only a part of the suite was run; its results are in {out}")
+            elif code in _PUBLISHABLE:
                 results.append(str(out))
             else:
                 say(f"{backend}: not published, see above")

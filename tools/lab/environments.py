@@ -108,9 +108,12 @@ class Installation:
         variables = {name: value for name, value in os.environ.items() if name not in named}
         if (library := self.environment.library) is not None:
             variables[library.variable] = str(self._library_path(library).absolute())
-        return subprocess.run(
+        code = subprocess.run(
             [str(self.python), *words], cwd=self.clone, env=variables, stdin=subprocess.DEVNULL, check=False
         ).returncode
+        return (
+            128 - code if code < 0 else code
+        )  # after a signal, as a shell has it: the largest of several codes counts
 
 
 def list_run_words(environment: Environment, backend: str, out: Path, jobs: int) -> list[str]:

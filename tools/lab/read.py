@@ -49,6 +49,11 @@ class Environment(NamedTuple):
     by: str | None = None
     """Who runs it, as the lab says for all."""
 
+    @property
+    def is_part(self) -> bool:
+        """Ask whether only a part of the suite is run: it is not published, since one part would keep all from that."""
+        return bool(self.target.keys() - {"large"})
+
     def specifier_of(self, backend: str) -> str:
         """Return what `conformance run` calls a backend."""
         return backend if self.program is None else f"cmd:{self.program}"
