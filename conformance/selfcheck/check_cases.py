@@ -213,16 +213,18 @@ def _find_repeated_calls(plan: Plan) -> Iterator[Problem]:
     for row in plan.rows:
         if _list_dims_of_sources(row) not in dims:
             continue
-        key = (row.operation, row.shape_type, row.shape_passed_as, tuple(map(_call, row.steps)))
-        first = seen.setdefault(key, row.case)
-        if first is row.case or (row.case.id, first.id) in told:
+        case = row.case
+        way = case.times, case.concurrent, case.one_program, case.pause_ms
+        key = (row.operation, row.shape_type, row.shape_passed_as, way, tuple(map(_call, row.steps)))
+        first = seen.setdefault(key, case)
+        if first is case or (case.id, first.id) in told:
             continue
-        told.add((row.case.id, first.id))
-        own = [case.id for case in (row.case, first) if case.id in plan.suite.added]
+        told.add((case.id, first.id))
+        own = [each.id for each in (case, first) if each.id in plan.suite.added]
         if plan.suite.whole and plan.suite.spec.added and not own:
             continue  # bundled cases, which are the same call only for an added operation of other types
         drop = f"drop {own[0]}, which is yours" if len(own) == 1 else "keep one"
-        yield Problem(row.case.place, f"{row.case.id}: the same call as {first.id} ({first.place}); {drop}")
+        yield Problem(case.place, f"{case.id}: the same call as {first.id} ({first.place}); {drop}")
 
 
 def _list_dims_of_sources(row: Row) -> tuple[tuple[int, ...], ...]:

@@ -218,6 +218,7 @@ def test_an_added_operation_may_have_other_types(types_suite: Path, cli: Cli) ->
 def test_of_two_equal_calls_the_one_that_is_yours_is_named_once(private: Path, cli: Cli) -> None:
     call = "src: 'T[2, 3]', shape: [3, 2], special_zero: false, expect: 'T[3, 2]'"
     append(private / "cases" / "acme.yaml", f"  - {{id: mine, rule: literal-lengths, {call}}}\n")
+    append(private / "cases" / "acme.yaml", f"  - {{id: another-way, rule: each-call-alone, {call}, times: 9}}\n")
     said = cli("check", "--suite", private, "--lock").expect(1).text
     assert said.count("the same call as") == 1
     assert re.search(r"mine: the same call as swaps-two-lengths \(.*\); drop mine, which is yours", said)
