@@ -177,10 +177,12 @@ def _make_value(length: Length, own_name: str, low: float, facts: Facts) -> Any:
 
 
 def describe_facts(facts: Sequence[Fact]) -> str:
-    """Write facts in words; of a length that is one number only which."""
-    numbers = (fact for fact in facts if fact.relation == "=" and fact.holds and fact.right.lstrip("-").isdecimal())
-    fixed = {fact.left for fact in numbers if "*" not in fact.left}  # other facts about a product may contradict it
-    told = (fact for fact in facts if fact.left not in fixed or (fact.relation == "=" and fact.holds))
+    """Write facts in words; if a length is one number, leave out how it compares with others."""
+    # what is said of a product, or of another length, need not follow
+    of_numbers = [fact for fact in facts if re.fullmatch(r"-?[0-9/]+", fact.right) and "*" not in fact.left]
+    fixed = {fact.left for fact in of_numbers if fact.relation == "=" and fact.holds}
+    implied = {fact for fact in of_numbers if fact.left in fixed and not (fact.relation == "=" and fact.holds)}
+    told = (fact for fact in facts if fact not in implied)
     return " and ".join(map(_describe_fact, told))
 
 

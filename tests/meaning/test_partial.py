@@ -183,6 +183,10 @@ GREAT = (2**62,) * 18
             "legal if and only if m < 5 and m = n (dst [m]); otherwise illegal: volume, yours",
         ),
         (
+            {"requires": "len(src) > 1 and src[0] < src[1]"}, ("n", "m"), (3, "m"),
+            "legal if and only if n < m and n = 3 (dst [3, m]); otherwise illegal: volume, yours",
+        ),
+        (
             {"requires": "product(src) > product(shape)"}, ("m", 3, "m"), ("n",),
             "illegal for every length: volume, yours",
         ),

@@ -181,7 +181,8 @@ class CodeWriter:
         raise self._refuse(node)
 
     def _refuse(self, node: ast.expr) -> NoExactForm:
-        text = re.sub(r"_\b", "", ast.unparse(node).replace("_volume", "product(src)"))  # as the rule has it
+        text = ast.unparse(node).replace("_volume", "product(src)").replace("(*dst,)", "dst")
+        text = re.sub(r"_\b", "", text)  # as the rule has it
         return NoExactForm(
             f"{text} has no form in {self.language.file} that is exact for every length of 64 bits; "
             "compare, count or multiply lengths, or take --lang python"
