@@ -222,6 +222,7 @@ def test_a_library_embeds_the_code(tmp_path: Path) -> None:
     [
         ("javascript", "requires: sum(shape) <= 12"),
         ("javascript", "where: d == -1\n    gives: len(shape)"),
+        ("javascript", "requires: len(shape) <= - -product(src)"),
         ("javascript", "requires: all(form < 3 for form in shape)"),
         ("javascript", "requires: all(entry in src for entry in shape)"),
         ("python", "requires: special_zero or agrees(src, shape)"),

@@ -163,7 +163,9 @@ class CodeWriter:
             case ast.UnaryOp(op=op, operand=operand) if (
                 language.arithmetic or isinstance(op, ast.Not) or isinstance(operand, ast.Constant)
             ):
-                return f"{'!' if isinstance(op, ast.Not) else '-'}{self.text(operand)}"
+                written = self.text(operand)
+                written = f"({written})" if written.startswith("-") else written  # -- would change a name
+                return f"{'!' if isinstance(op, ast.Not) else '-'}{written}"
             case ast.Compare(left=left, ops=ops, comparators=others):
                 sides = (left, *others)
                 parts = [self._emit_comparison(*part) for part in zip(ops, sides, sides[1:], strict=False)]
