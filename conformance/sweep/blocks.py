@@ -85,7 +85,8 @@ def list_variants(
 
 def is_too_large(domain: Domain) -> bool:
     longest = max(domain.max_length, domain.highest, -domain.lowest, 1)
-    return bool(longest ** max(domain.max_rank, domain.max_entries, 1) >= _MAX_PRODUCT)
+    factors = max(domain.max_rank, domain.max_entries, 1)
+    return bool(longest ** min(factors, 62) >= _MAX_PRODUCT)  # 2 ** 62 is enough, and more may take hours
 
 
 def list_lengths(first: int, count: int, rank: int, lowest: int, highest: int) -> tuple[Lengths, ...]:

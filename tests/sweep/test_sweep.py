@@ -64,8 +64,9 @@ def test_a_type_that_the_operation_lacks_is_refused(tmp_path: Path, cli: Cli, ty
     cli(*words, *out).expect(2, lines=1, err="bf16 would be in no call")
 
 
-def test_a_domain_that_cannot_be_counted_is_refused(tmp_path: Path, cli: Cli) -> None:
-    cli("sweep", "reference", "--rank", "40", "--max-dim", "9", "--out", tmp_path).expect(2, err="do not fit 62 bits")
+@pytest.mark.parametrize("rank", [40, 10**9])
+def test_a_domain_that_cannot_be_counted_is_refused(tmp_path: Path, cli: Cli, rank: int) -> None:
+    cli("sweep", "reference", "--rank", rank, "--max-dim", 9, "--out", tmp_path).expect(2, err="do not fit 62 bits")
 
 
 # ── judging ───────────────────────────────────────────────────────────────────────────────────────
