@@ -171,7 +171,7 @@ def test_conditions(src: Lengths | None, shape: Lengths, said: str) -> None:
     assert partial.describe(decide(src, shape)) == said
 
 
-GREAT = (2**62,) * 18
+LENGTHS_PAST_FLOATS = (2**62,) * 18
 """Its product does not fit a float."""
 
 
@@ -204,10 +204,10 @@ GREAT = (2**62,) * 18
             "legal if and only if (-1)*m*n is a multiple of 6 (dst [1, n, m]); otherwise illegal: yours",
         ),
         ({"ensures": "all(n <= 9 for n in dst)"}, ("n", 3), (3, 0, 0, 0), "not decided"),
-        ({"requires": "len(src) > 0"}, ("n", "m", *GREAT), (7,), "illegal for every length: volume"),
+        ({"requires": "len(src) > 0"}, ("n", "m", *LENGTHS_PAST_FLOATS), (7,), "illegal for every length: volume"),
         (
-            {"requires": "len(src) > 0"}, GREAT, tuple("abcdefghijklmnopqr"),
-            f"legal if and only if a*b*c*d*e*f*g*h*i*j*k*l*m*n*o*p*q*r = {math.prod(GREAT)} "
+            {"requires": "len(src) > 0"}, LENGTHS_PAST_FLOATS, tuple("abcdefghijklmnopqr"),
+            f"legal if and only if a*b*c*d*e*f*g*h*i*j*k*l*m*n*o*p*q*r = {math.prod(LENGTHS_PAST_FLOATS)} "
             "(dst [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r]); otherwise illegal: volume",
         ),
     ],
