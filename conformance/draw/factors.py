@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..load.folders import find_spec_folder
-from ..load.schema import read_file
-from ..load.strict_yaml import raise_problems
+from ..load.schema import explained_by_schema, read_file
+from ..load.strict_yaml import YamlMap, raise_problems
 from ..meaning.domain import Lengths
-from ..model import Operation, ShapePassedAs, Spec
+from ..model import Operation, Place, Problem, ShapePassedAs, Spec
+from ..system.text import describe_unknown
 from .calls import DrawnCall, guess_answer
 
 OF_CALL = ("src_rank", "dst_rank", "size", "lengths", "entries", "special_zero", "broken")
@@ -122,10 +123,29 @@ class Factors:
 
 
 @lru_cache(1)
+@explained_by_schema()
 def _read() -> Any:
-    content, problems = read_file(find_spec_folder() / "factors.yaml", "factors")
-    raise_problems(problems)
+    path = find_spec_folder() / "factors.yaml"
+    content, problems = read_file(path, "factors")
+    raise_problems(problems or [*_find_unknown_names(content, f"{path.parent.name}/{path.name}")])
     return content
+
+
+def _find_unknown_names(content: Any, file: str) -> Iterator[Problem]:
+    """Find names of factors and values that there are not. Each specification has its own values from operations."""
+    values = {name: each["values"] for name, each in content["factors"].items()}
+    for names in (each[key] for each in content["designs"].values() for key in ("threes", "pairs")):
+        for name, line in zip(names, names.lines, strict=True):
+            if name not in values:
+                yield Problem(Place(file, line), describe_unknown("factor", name, values))
+    choices = [limit[key] for limit in content["only"] for key in ("if", "then")]
+    for choice in choices + [each.get("is_of_call", YamlMap()) for each in content["factors"].values()]:
+        for name, chosen in choice.items():
+            if name not in values:
+                yield Problem(Place(file, choice.lines[name]), describe_unknown("factor", name, values))
+            for value, line in zip(chosen, chosen.lines, strict=True) if isinstance(values.get(name), list) else ():
+                if value not in values[name]:
+                    yield Problem(Place(file, line), describe_unknown(f"value of {name}", value, values[name]))
 
 
 class OperationWay(NamedTuple):
