@@ -85,6 +85,9 @@ def _load(folders: Sequence[Path], spec: Spec) -> tuple[Cases, frozenset[str]]:
         paths = sorted(folder.glob("*.yaml"))
         if not paths:
             raise Malformed((Problem(Place(str(folder)), "holds no *.yaml; give the folder that holds the cases"),))
+        if unread_files := sorted(path.name for path in folder.glob("*.yml")):
+            what = f"the file {unread_files[0]!r} is not read, as only *.yaml files are; rename it"
+            raise Malformed((Problem(Place(str(folder)), what),))
         before = set(cases)
         for path in paths:
             if not _FILE_NAME.fullmatch(path.name):

@@ -399,6 +399,13 @@ def test_a_problem_with_a_case_has_path_and_line(tmp_path: Path, name: str) -> N
     assert problem.what.startswith(words)
 
 
+def test_a_file_of_cases_with_another_ending_is_named(tmp_path: Path) -> None:
+    for name in ("few.yaml", "more.yml"):
+        (tmp_path / name).write_text(CASE, encoding="utf-8")
+    with pytest.raises(Malformed, match="the file 'more.yml' is not read, as only"):
+        load_cases(tmp_path, load_spec(write_tiny_spec(tmp_path)))
+
+
 def test_attributes_and_operands_are_read_as_they_are_written(tmp_path: Path) -> None:
     more = """    attributes: {shape: {type: "f32[]", values: [2]}, special_zero: {type: s64, values: 1}, axis: missing}
     inputs: {src: missing, extra: 2}
