@@ -23,6 +23,7 @@ from .calls import DrawnCall, SeededDraws, draw_any_call, step_of
 
 NONCE = re.compile("[0-9a-f]{64}")
 """32 bytes in hexadecimal."""
+_ROW = re.compile(r"fresh-[0-9a-f]{8}-[0-9]+\[.*\]")
 CALLS_PER_RULE = 16
 """Calls for each rule that has a contract."""
 MAX_DRAWS = 20_000
@@ -48,7 +49,7 @@ def with_every_row(plan: Plan) -> Plan:
 
 
 def is_of_nonce(row_id: str) -> bool:
-    return row_id.startswith("fresh-")
+    return _ROW.fullmatch(row_id) is not None
 
 
 def _start(nonce: str, case: str) -> int:

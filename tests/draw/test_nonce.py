@@ -93,6 +93,11 @@ def test_the_drawn_calls_are_spread_over_the_rules(plan: Plan) -> None:
     assert all(rules[rule] >= 12 for rule in wanted), rules
 
 
+def test_the_rows_of_a_nonce_have_its_first_digits() -> None:
+    assert is_of_nonce("fresh-abababab-12[StaticReshape-f32]")
+    assert not is_of_nonce("fresh-start[StaticReshape-f32]"), "a case of a user"
+
+
 def test_a_plan_has_one_nonce(plan: Plan) -> None:
     assert plan_under_nonce(plan, None) is plan
     assert plan_under_nonce(plan_under_nonce(plan, NONCE), NONCE) is plan_under_nonce(plan, NONCE)

@@ -402,7 +402,7 @@ def test_a_problem_with_a_case_has_path_and_line(tmp_path: Path, name: str) -> N
 def test_a_file_of_cases_with_another_ending_is_named(tmp_path: Path) -> None:
     for name in ("few.yaml", "more.yml"):
         (tmp_path / name).write_text(CASE, encoding="utf-8")
-    with pytest.raises(Malformed, match="the file 'more.yml' is not read, as only"):
+    with pytest.raises(Malformed, match=r"the file 'more\.yml' is not read, as only"):
         load_cases(tmp_path, load_spec(write_tiny_spec(tmp_path)))
 
 
