@@ -53,14 +53,17 @@ def read_common_options(args: argparse.Namespace, plan: Plan) -> RunRequest:
 def refuse_wrong_cases(plan: Plan) -> None:
     """Raise Malformed if an added case expects what no document says: contracts judge, so nobody else would notice.
 
-    The same if a key of it does not get what it needs.
+    The same if a key of it does not get what it needs, or if it has no row.
     """
     if plan.suite.added:
-        from ..selfcheck.check_cases import check_expectations, find_mistakes  # few runs add cases
+        from ..selfcheck import check_cases  # few runs add cases
 
         added = tuple(row for row in plan.rows if row.case.id in plan.suite.added)
-        cases = {row.case.id: row.case for row in added}
-        raise_problems([*find_mistakes(cases.values()), *check_expectations(replace(plan, rows=added))])
+        problems = [*check_cases.find_mistakes({row.case.id: row.case for row in added}.values())]
+        problems += check_cases.check_expectations(replace(plan, rows=added))
+        if plan.select is None:
+            problems += check_cases.find_cases_without_rows(plan, sorted(plan.suite.added))
+        raise_problems(problems)
 
 
 def check_names(

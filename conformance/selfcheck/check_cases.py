@@ -167,12 +167,11 @@ def reasons(step: RowStep, unknown: frozenset[str]) -> set[str]:
 
 def _find_problems_of_rows(plan: Plan) -> Iterator[Problem]:
     """Find cases that no operation can express, and cited rules that bind in no document of the case."""
+    yield from find_cases_without_rows(plan, plan.suite.cases)
     rows = group_pairs((row.case.id, row) for row in plan.rows)
-    for case in plan.suite.cases.values():
+    for case in map(plan.suite.cases.__getitem__, rows):
         rule = plan.suite.spec.rules[case.rule]
-        if case.id not in rows:
-            yield Problem(case.place, f"{case.id}: no operation can express the call; check types and form")
-        elif rule.level == "may":
+        if rule.level == "may":
             yield Problem(case.place, f"{case.id}: cites {rule.id}, a freedom; no case may test against it")
         elif not any(rule.documents & set(row.documents) for row in rows[case.id]):
             yield Problem(case.place, f"{case.id}: cites {rule.id}, which binds in none of the documents it runs for")
@@ -181,6 +180,12 @@ def _find_problems_of_rows(plan: Plan) -> Iterator[Problem]:
         if row.id in ids:
             yield Problem(row.case.place, f"{row.id}: two rows have this id")
         ids[row.id] = row
+
+
+def find_cases_without_rows(plan: Plan, names: Iterable[str]) -> Iterator[Problem]:
+    there = {row.case.id for row in plan.rows}
+    for case in (plan.suite.cases[name] for name in names if name not in there):
+        yield Problem(case.place, f"{case.id}: no operation can express the call; check types and form")
 
 
 def _find_forbidding_nothing(plan: Plan) -> Iterator[Problem]:

@@ -176,6 +176,9 @@ def test_a_run_refuses_an_added_case_with_a_wrong_expectation(cli: Cli, tmp_path
     write_suite(tmp_path, f"extends: bundled\nabout: Added.\ncases:\n{lacking}")
     says = "added-one: `shape_step: 0` puts all"
     cli("run", "reference", "--suite", suite, "-k", "added-one").expect(2, err=says, lines=1)
+    huge = ADDED.replace("5, 1]", "999999999999999999999]")
+    write_suite(tmp_path, f"extends: bundled\nabout: Added.\ncases:\n{huge}")
+    cli("run", "reference", "--suite", suite).expect(2, err="added-one: no operation can express the call", lines=1)
     write_suite(tmp_path, f"\ufeffextends: bundled\nabout: Added.\ncases:\n{ADDED}")  # as some editors begin a file
     cli("run", "reference", "--suite", suite, "-k", "added-two").expect(4, text="added-two")
 
