@@ -93,7 +93,7 @@ def _lower_step(row: Row, number: int, programs: Mapping[object, _Common]) -> Ro
     shapes = tuple(
         (_find_shape_type(row, step, k), _make_shape_dims(row, shape), shape)
         for k, shape in enumerate(step.shapes)
-        if _arrives(row, step, k) and not (k == _find_own_node(case, step) and case.inputs.get("shape") == 0)
+        if _arrives(row, step, k) and not (k == find_own_node(case, step) and case.inputs.get("shape") == 0)
     )
     graph = _make_graph(row, step, common)
     return RowStep(
@@ -136,7 +136,7 @@ def _make_node(row: Row, step: Step, k: int, common: Dims) -> Node:
     special_zero: Operand | None = Operand("bool", (), (step.special_zero[k],))
     shared = (step.shared_src and k > 0, step.shares_shape(k))
     shape: Operand | None = _make_shape_vector(row, step, k, common)
-    if k != _find_own_node(case, step):
+    if k != find_own_node(case, step):
         return Node(row.operation, shape, special_zero, takes_src=shared[0], shares_shape=shared[1])
     if "special_zero" in case.attributes:
         special_zero = case.attributes["special_zero"]
@@ -154,7 +154,7 @@ def _make_node(row: Row, step: Step, k: int, common: Dims) -> Node:
     )
 
 
-def _find_own_node(case: Case, step: Step) -> int:
+def find_own_node(case: Case, step: Step) -> int:
     """Return the index of the node that the form of a case is about."""
     last = len(step.shapes) - 1
     return {"first": 0, "middle": last // 2, "last": last}[case.in_node]
@@ -210,7 +210,7 @@ def find_meanings_at(row: Row, number: int) -> tuple[StepMeaning, ...]:
     form = _find_form(row, step)
     by_meaning: dict[Meaning, list[str]] = {}
     for document in row.documents:
-        contract, own = row.contracts[document], _find_own_node(row.case, step)
+        contract, own = row.contracts[document], find_own_node(row.case, step)
         meaning = meaning_of(contract, step.src, step.shapes, step.special_zero, form, step.shared_src, own)
         if meaning.kind == "unspecified" and form is not None and form.dst_overlaps and _has_no_room(row.case, step):
             meaning = meaning._replace(dst=None, no_room=True)

@@ -9,8 +9,22 @@ from pathlib import Path
 from ..load.folders import digest_of_folders, find_cases_folder, find_folders, find_spec_folder, layers
 from ..load.locks import LOCK, SUITES_LOCK, find_earlier_suites, read_lock
 from ..meaning.contract import Contract, contracts
-from ..model import RIGHT, Adapter, Case, ExpectedResult, Meaning, Outcome, Place, Problem, Rule, Spec, Step, Suite
-from ..plan.lower import find_strides_of_dst
+from ..model import (
+    INTEGERS,
+    RIGHT,
+    Adapter,
+    Case,
+    ExpectedResult,
+    Meaning,
+    Outcome,
+    Place,
+    Problem,
+    Rule,
+    Spec,
+    Step,
+    Suite,
+)
+from ..plan.lower import find_own_node, find_strides_of_dst
 from ..plan.memory import volume_of
 from ..plan.rows import Plan, Row, plan_of, rows_of
 from ..plan.steps import RowStep
@@ -265,7 +279,11 @@ def _find_mistakes(case: Case) -> Iterator[str]:
         yield "`shape_column: true` needs `shape_rank: 2` or more"
     if case.shape_step == 0 and any(len({*shape}) > 1 for step in case.steps for shape in step.shapes):
         yield "`shape_step: 0` puts all entries of shape into one place; write equal entries"
+    flag = case.attributes.get("special_zero")
     for step in case.steps:
+        own = step.special_zero[find_own_node(case, step)]
+        if flag and flag.type in ("bool", *INTEGERS) and flag.values and bool(flag.values[0]) != own:
+            yield f"special_zero is {str(own).lower()}, and its attribute {flag.values[0]}; write the same value"
         yield from _find_mistakes_of_nodes(case, step)
 
 
