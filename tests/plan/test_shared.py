@@ -145,7 +145,7 @@ LACKING = [
     ("one_program: true", "`one_program: true` needs `concurrent`"),
     ("in_node: first", "`in_node: first` needs a `chain`"),
     ("shape_step: 0", "`shape_step: 0` puts all entries of shape into one place; write equal entries"),
-    ("attributes: {special_zero: {type: s64, values: 1}}", "special_zero is false, and its attribute 1; write the same"),
+    ("attributes: {special_zero: {type: s64, values: 1}}", "special_zero is false, and its attribute 1; write the"),
     ("shape_column: true", "`shape_column: true` needs `shape_rank: 2` or more"),
     ("declared: [19, null]\n    dst_strides: '1 19'", f"dst_strides '1 19' {NEEDS_LENGTHS}"),
     ("declared: [19, 17]\n    dst_strides: '1'", f"dst_strides '1' {NEEDS_LENGTHS}"),
