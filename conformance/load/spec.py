@@ -111,7 +111,7 @@ def check_extends(content: YamlMap, extends: bool, name: str) -> list[Problem]:
         return []
     what = "says nothing of `extends`, and its neighbours do; write `extends: bundled` into each file or into none"
     if not extends:
-        what = "says `extends` where it is not looked for; write `extends: bundled` on a line of its own, not indented"
+        what = "says `extends` where it is not looked for; write `extends: bundled` alone on a line, not indented"
     return [Problem(Place(name, 1), what)]
 
 

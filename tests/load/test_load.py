@@ -442,7 +442,7 @@ def test_a_part_of_a_suite_that_is_no_folder_is_named(tmp_path: Path, part: str,
 
 
 @pytest.mark.parametrize("key", ["extends", '"extends"', "'extends'", "extends "])
-def test_a_folder_extends_the_bundled_cases_however_the_key_is_written(tmp_path: Path, key: str) -> None:
+def test_a_key_extends_in_quotes_or_before_a_blank(tmp_path: Path, key: str) -> None:
     suite = write_suite(tmp_path, f"{key}: bundled\n{CASE}")
     assert load_suite(suite).added == {"stays"}
 
