@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from ..model import BAD, FAIL, NOT_RUN, RIGHT
+from ..model import BAD, FAIL, NOT_RUN, RIGHT, Verdict, worst
 from ..system.exit_codes import VOIDS_VERDICTS
 from ..system.groups import group_pairs
 from ..verdict.blame import find_worst_severity
@@ -17,9 +17,9 @@ from .wording import format_answer, visible
 
 
 def render(run: JudgedRun) -> str:
-    """Render the file; a row is a failure, an error or skipped if it is so in any document."""
+    """Render the file; a row is a failure, an error or skipped if it is so in any document that was asked for."""
     evidence = run.evidence
-    totals = _count_elements(run.listed)
+    totals = _count_elements(run, run.listed)
     totals["tests"] += len(run.left_out)
     del totals["skipped"]  # the usual schema has it on a suite only
     is_void = run.conclusion.exit_code in VOIDS_VERDICTS
@@ -33,7 +33,7 @@ def render(run: JudgedRun) -> str:
     for file, rows in group_pairs((result.row.case.file, result) for result in run.listed).items():
         time = _write_seconds(sum(result.result.milliseconds for result in rows))
         started = evidence.header["started"][:19]
-        suite = make(root, "testsuite", name=file, **_count_elements(rows), time=time, timestamp=started)
+        suite = make(root, "testsuite", name=file, **_count_elements(run, rows), time=time, timestamp=started)
         for result in rows:
             _add_row(run, suite, result)
     if number := len(run.left_out):  # one skipped test for each reason, which says how many rows
@@ -63,17 +63,24 @@ def write(root: Element) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(root, "unicode")}\n'
 
 
-def _count_elements(rows: Iterable[RowResult]) -> dict[str, int]:
-    elements = [_choose_element(result) for result in rows]
+def _count_elements(run: JudgedRun, rows: Iterable[RowResult]) -> dict[str, int]:
+    elements = [_choose_element(run, result) for result in rows]
     named = {"failures": "failure", "errors": "error", "skipped": "skipped"}
     return {"tests": len(elements), **{name: elements.count(element) for name, element in named.items()}}
 
 
-def _choose_element(result: RowResult) -> str | None:
-    """Choose the element for the worst verdict of a row; None if the row is right in every document."""
-    if result.worst in BAD and result.row.has_listed_type:
-        return "failure" if result.worst == FAIL else "error"
-    return None if result.worst in RIGHT else "skipped"
+def _find_verdict(run: JudgedRun, result: RowResult) -> Verdict:
+    """Find the worst verdict of a row in the documents that were asked for; in all if none of its documents was."""
+    asked = [verdict for document, verdict in result.verdicts.items() if document in run.target.documents]
+    return worst(asked) if asked else result.worst
+
+
+def _choose_element(run: JudgedRun, result: RowResult) -> str | None:
+    """Choose the element for the verdict of a row; None if the row is right."""
+    verdict = _find_verdict(run, result)
+    if verdict in BAD and result.row.has_listed_type:
+        return "failure" if verdict == FAIL else "error"
+    return None if verdict in RIGHT else "skipped"
 
 
 def _write_seconds(milliseconds: int) -> str:
@@ -91,15 +98,15 @@ def _add_row(run: JudgedRun, suite: Element, result: RowResult) -> None:
     for document, blamed in blames.items():
         what = f"{blamed.severity}; {blamed.blame}: {blamed.premise.rule}"
         make(properties, "property", name=f"failure in {document}", value=what)
-    element = _choose_element(result)
+    element, verdict = _choose_element(run, result), _find_verdict(run, result)
     if element == "skipped":
-        why = run.explain_not_run(result) if result.worst == NOT_RUN else format_answer(result)
-        uncounted = f", not counted, as no document lists {row.type}" if result.worst in BAD else ""
-        make(test, "skipped", message=f"{result.worst}{uncounted}: {why}")
+        why = run.explain_not_run(result) if verdict == NOT_RUN else format_answer(result)
+        uncounted = f", not counted, as no document lists {row.type}" if verdict in BAD else ""
+        make(test, "skipped", message=f"{verdict}{uncounted}: {why}")
     elif element:
-        diagnosis = result.diagnosis or result.worst
+        diagnosis = result.diagnosis or verdict
         cause = run.conclusion.causes.get(row.id)
-        what = f"{find_worst_severity(blames.values()) or result.worst}: {cause.title if cause else diagnosis}"
+        what = f"{find_worst_severity(blames.values()) or verdict}: {cause.title if cause else diagnosis}"
         failure = make(test, element, type=diagnosis, message=f"{what} ({', '.join(result.failing)})")
         text = format_failure(result, run.plan.suite.spec.rules, run.commands(result), blames)
         failure.text = "\n".join([text, *map(visible, list_shown_lines(row, result.result, True))])

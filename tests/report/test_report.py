@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from conformance.evidence.results import Target
 from conformance.model import Array, Result, Verdict
 from conformance.model.verdicts import LABELS
 from conformance.plan.rows import Plan
@@ -196,6 +197,17 @@ def test_junit_parses_and_its_counts_match(answers: JudgedRun) -> None:
     assert int(root.get("failures", "")) == expected["fail"] > 0
     assert int(root.get("errors", "")) == expected["error"]
     assert len(list(root.iter("skipped"))) == expected["not claimed"] + expected["not run"] > 0
+
+
+def test_a_document_that_was_not_asked_for_fails_no_row_in_junit(plan: Plan, tmp_path: Path) -> None:
+    """The exit code was 0, and the CI had failures; `pytest --document` has none either."""
+    target = Target(documents=("static-oneapi",)).to_json()
+    run = finish_run(plan, AnswersZero(), tmp_path, target=target)
+    assert not run.failed
+    root = ElementTree.fromstring(junit.render(run))
+    assert (root.get("failures"), root.get("errors")) == ("0", "0")
+    assert next(root.iter("failure"), None) is None
+    assert element_of(run, "zero-beside-infer[StaticReshape-f32]").find("skipped") is None
 
 
 def test_hostile_text_is_inert_in_junit(plan: Plan, tmp_path: Path) -> None:
