@@ -37,7 +37,10 @@ JOBS = {
     "bench": [["tools.benchmarks"]],
 }
 EXTRAS = {"test": "[test]", "lint": "[test]"}
-CLEAN = ["build", "dist", "*.egg-info", ".mypy_cache", ".pytest_cache", ".ruff_cache", "**/__pycache__"]
+CLEAN = ["build/*", "dist", "*.egg-info", ".mypy_cache", ".pytest_cache", ".ruff_cache", "**/__pycache__"]
+
+KEPT = ["backends", "certificates", "lab"]
+"""In build/: what `tools.lab` made, such as private keys and the evidence of runs."""
 
 
 def main(arguments: list[str]) -> int:
@@ -115,9 +118,13 @@ def works() -> bool:
 
 
 def clean() -> int:
-    """Remove what the jobs made; an environment that someone else made stays."""
-    for found in [path for pattern in CLEAN for path in ROOT.glob(pattern)] + ([VENV] if STAMP.is_file() else []):
+    """Remove what the jobs made; an environment that someone else made stays, and so does what the lab made."""
+    kept = [ROOT / "build" / name for name in KEPT]
+    made = [path for pattern in CLEAN for path in ROOT.glob(pattern) if path not in kept]
+    for found in made + ([VENV] if STAMP.is_file() else []):
         shutil.rmtree(found, ignore_errors=True)
+        if found.is_file():
+            found.unlink()
     return 0
 
 

@@ -224,7 +224,8 @@ def _show_summary(spec: Spec, result: _CheckResults) -> None:
 
 def _show_coverage(spec: Spec, coverage: Coverage) -> None:
     header = ("document", "operation", "edition", "lines", "statements", "in rules", "in findings", "prose", "covered")
-    facts = ((each.id, each.operation, each.edition, str(each.lines)) for each in spec.documents.values())
+    compared = (each for each in spec.documents.values() if each.id in (spec.added or spec.documents))
+    facts = ((each.id, each.operation, each.edition, str(each.lines)) for each in compared)
     say()
     say(table([(*each, *_format_coverage(coverage.get(each[0]))) for each in facts], header, range(3, 9)))
 

@@ -57,7 +57,8 @@ def test_a_dialect_is_written_in_fewer_than_sixty_lines() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("example", "said"), [(DIALECT, ("acme-2026", "100 %")), (OPERATION, "6  of 4 operations")])
 def test_an_example_is_whole_and_true_to_its_manual(example: Path, said: str | tuple[str, ...], cli: Cli) -> None:
-    cli("check", "--suite", example, "--sources", example).expect(0, out=said)
+    done = cli("check", "--suite", example, "--sources", example).expect(0, out=said)
+    assert "no text" not in done.out, "the texts of the bundled documents are not looked for"
 
 
 @pytest.mark.parametrize("example", [DIALECT, OPERATION])
