@@ -28,7 +28,7 @@ def label_of(standings: Collection[Standing], claims: Claims, exit_code: int = C
     if "conforms" in words:
         limited = name_limits(standings, claims) or claims.answers_special_zero or count_tests(standings).get(WAIVED)
         return "conforms, limited" if limited else "conforms"
-    return "not claimed" if words else "not run"
+    return "not claimed" if words or not claims.operations else "not run"
 
 
 def count_severities(standings: Collection[Standing]) -> dict[Severity, int]:

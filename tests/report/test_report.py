@@ -18,7 +18,7 @@ from conformance.evidence.results import Target
 from conformance.model import Array, Result, Verdict
 from conformance.model.verdicts import LABELS
 from conformance.plan.rows import Plan
-from conformance.report import junit, markdown, report_page
+from conformance.report import badge, junit, markdown, report_page
 from conformance.report.embedded import extract_lines
 from conformance.report.judged_run import JudgedRun
 
@@ -76,6 +76,16 @@ def test_tests_of_documents_that_share_a_card_are_those_of_each(tmp_path: Path) 
     html = report_page.render(finish_run(plan_as_bundled(tmp_path), WithoutHalf(), tmp_path / "out"))
     assert "sub>In each, <b class=pass>" in html
     assert "0 tests" not in Page(html).text, "a type that is not claimed has none"
+
+
+class ClaimsNoOperation(Right):
+    operations = ()
+
+
+def test_a_backend_that_claims_no_operation_is_not_called_one_that_was_not_run(plan: Plan, tmp_path: Path) -> None:
+    run = finish_run(plan, ClaimsNoOperation(), tmp_path)
+    assert f"<p>{LABELS['not claimed'].legend}</p>" in report_page.render(run)
+    assert badge.summarize(run)[0] == run.label == "not claimed"
 
 
 class AcceptsUnclaimed(AnswersZero):
