@@ -188,7 +188,7 @@ def write_pages(
     found = list(_read_runs(reports, plan, published, certificates))
     runs = [(folder, facts) for folder, facts in found if isinstance(facts, JudgedRun)]
     stale = [(folder, facts) for folder, facts in found if not isinstance(facts, JudgedRun)]
-    for path in () if found else map(reports.joinpath, PARTS):
+    for path in () if runs else map(reports.joinpath, PARTS):  # they would go on to show what is refused
         path.unlink(missing_ok=True)
     for name, text in list_assets().items():
         replace_text(reports / ASSETS / name, text)
