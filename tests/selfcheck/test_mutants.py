@@ -21,6 +21,7 @@ from conformance.selfcheck.mutants import (
     delete_rule,
     fails_on,
     find_outdated_proofs,
+    find_unopposed_rules,
     list_mutants,
     planted_backends,
     time_limit,
@@ -218,6 +219,7 @@ def test_a_row_that_fails_on_the_reference_notices_nothing() -> None:
     assert failing
     assert KillerSearch(failing).find_killer(find_mutant("== became !=")).killer is None
     assert try_backend(planted_backends()["zero-flag-ignored"], failing).killers == {}
+    assert list(find_unopposed_rules(suite, planted_backends())) == [], "nobody can plant one that breaks an added rule"
 
 
 def test_an_endless_mutant_is_named_so(monkeypatch: pytest.MonkeyPatch) -> None:
