@@ -86,7 +86,7 @@ def fails_on(row: Row, backend: Adapter) -> bool:
 def passes_reference(row: Row) -> bool:
     """Ask whether the reference passes a row. Otherwise the row tells nothing of what differs from the reference.
 
-    The rows of an added rule or operation, of which the reference knows nothing, fail on every backend made of it.
+    The reference knows no added rule or operation, so that their rows fail on every backend made of it.
     """
     return find_wrong(row, importlib.import_module("conformance.adapters.reference").Reference()) is None
 

@@ -82,7 +82,7 @@ class ClaimsNoOperation(Right):
     operations = ()
 
 
-def test_a_backend_that_claims_no_operation_is_not_called_one_that_was_not_run(plan: Plan, tmp_path: Path) -> None:
+def test_a_backend_without_operations_is_not_claimed(plan: Plan, tmp_path: Path) -> None:
     run = finish_run(plan, ClaimsNoOperation(), tmp_path)
     assert f"<p>{LABELS['not claimed'].legend}</p>" in report_page.render(run)
     assert badge.summarize(run)[0] == run.label == "not claimed"

@@ -262,7 +262,7 @@ def test_the_picture_says_what_becomes_of_each_entry(answers: JudgedRun) -> None
     assert label.group(1) == "src [0, 3]; shape [0, -1] (entry 1 is -1, inferred); want a rejection; got 0, 3"
 
 
-def test_a_copied_length_that_is_not_drawn_comes_from_the_box_of_the_others() -> None:
+def test_a_length_that_is_not_drawn_is_copied_from_the_others() -> None:
     """It came from the last length of src."""
     contract, call = contracts(load_spec())["static-oneapi"], Call((1,) * 8 + (5, 1, 1, 7), (1,) * 7 + (7, 0), True)
     (_, _, src), (_, _, shape), _ = draw_reading(call, contract, contract.meaning(*call)).lines

@@ -171,7 +171,7 @@ def test_status_ends_with_1_and_the_next_command(lab: Path, tmp_path: Path, run_
     assert run_lab(*words, "--json").expect(1).data["results"][0]["why"] == "91 days old"
 
 
-def test_status_is_of_the_clone_of_the_lab_and_of_the_suite_that_is_named(
+def test_status_is_of_the_clone_and_of_the_named_suite(
     lab: Path, tmp_path: Path, run_lab: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     publish(tmp_path / "reports", "numpy-2.4.6")
@@ -292,7 +292,7 @@ def test_what_one_environment_lacks_stops_no_other(lab: Path, commands: Commands
     ]
 
 
-def test_a_part_of_the_suite_keeps_no_whole_run_from_being_published(
+def test_a_part_of_the_suite_keeps_no_other_run_back(
     lab: Path, commands: Commands, run_lab: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (lab.parent / "pyproject.toml").touch()
