@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from ..evidence.folder import RESULTS
+from ..evidence.journal import UNFINISHED
 from ..model.verdicts import FAIL, MARKS, NOT_CLAIMED, NOT_RUN, fails
 from ..system.terminal import count_noun
 from ..system.text import shorten
@@ -124,8 +125,9 @@ def _render_counts(run: JudgedRun) -> Iterator[str]:
 
 
 def _render_foot(run: JudgedRun) -> Iterator[str]:
-    header, footer = run.evidence.header, run.evidence.footer
-    suite = header["suite"]
+    header, interrupted = run.evidence.header, run.evidence.interrupted
+    suite, file = header["suite"], f"{RESULTS}{UNFINISHED}" if interrupted else RESULTS
+    took = "it did not end" if interrupted else f"{code(run.evidence.footer['seconds'])} seconds"
     yield f"Suite {code(suite['version'])}, digest {code(suite['digest'])}."
-    yield f"SHA-256 of {code(RESULTS)} {code(run.evidence.sha256)}."
-    yield f"Started {code(header['started'])}; {code(footer['seconds'])} seconds."
+    yield f"SHA-256 of {code(file)} {code(run.evidence.sha256)}."
+    yield f"Started {code(header['started'])}; {took}."

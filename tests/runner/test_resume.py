@@ -1,5 +1,6 @@
 """A run that was killed can be finished."""
 
+import hashlib
 import re
 import subprocess
 import sys
@@ -93,6 +94,9 @@ def test_a_report_shows_the_rows_of_an_interrupted_run(command: Command, name: s
         assert "conforms to static-oneapi" not in text
         assert not builders.conforming(text)
     assert ("wrong answer: " in texts["summary.md"]) == (name == "failing")
+    digest = hashlib.sha256(name_unfinished(path).read_bytes()).hexdigest()
+    assert f"SHA-256 of `results.jsonl.part` `{digest}`.\n" in texts["summary.md"], "there is no results.jsonl"
+    assert texts["summary.md"].endswith("; it did not end.\n")
     number = len(lines_of(name_unfinished(path))) - 1
     words = f"the run did not end, after {number} rows"
     command("verify", command.out, "--suite", command.folder).expect(1, text=words)
