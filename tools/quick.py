@@ -114,16 +114,15 @@ def rows_for_mutants(chosen: Collection[Row], others: Iterable[Row]) -> list[Row
             backend = mutant.module().Reference()
         except Exception:
             continue
-        row = None
-        with time_limit(MAX_SECONDS) as late:
-            for row in chain(chosen, added, others):
-                if fails_on(row, backend):
-                    break
-            else:
-                row = None
-        if row is not None and row not in chosen and row not in added:
-            print(f"{mutant.name}: {row.id}{' (endless)' * bool(late)}", file=sys.stderr)
-            added.append(row)
+        for row in chain(chosen, added, others):
+            fails = False
+            with time_limit(MAX_SECONDS) as late:
+                fails = fails_on(row, backend)
+            if late or fails:
+                if row not in chosen and row not in added:
+                    print(f"{mutant.name}: {row.id}{' (endless)' * bool(late)}", file=sys.stderr)
+                    added.append(row)
+                break
     return added
 
 

@@ -28,6 +28,7 @@ from conformance.selfcheck.mutants import (
     try_backend,
 )
 from conformance.selfcheck.mutate_source import Mutant, mutants
+from tools.quick import rows_for_mutants
 
 from .. import builders
 from ..builders import ROOT, Cli, bundled_plan
@@ -229,6 +230,28 @@ def test_an_endless_mutant_is_named_so(monkeypatch: pytest.MonkeyPatch) -> None:
     loop = "class Reference(Right):\n    def compile(self, graph):\n        while True: pass\n"
     row = rows()[0]
     assert KillerSearch([row]).find_killer(Mutant("", 1, "", "", head + loop)).killer == f"{row.id} (endless)"
+
+
+SLOW = """
+from time import process_time
+from conformance.adapters.reference import Reference as Right
+class Reference(Right):
+    def compile(self, graph):
+        end = process_time() + 0.1
+        while process_time() < end:
+            sum(range(20_000))  # the clock itself takes time of the kernel, which does not count
+        return super().compile(graph)
+"""
+
+
+def test_a_mutant_that_is_only_slow_is_not_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time was that of all rows together, of which the reference needs a third."""
+    some, mutant = [row for row in rows() if row.first is None][:6], Mutant("", 1, "", "", SLOW)
+    monkeypatch.setattr("conformance.selfcheck.mutants.MAX_SECONDS", 0.3)
+    assert KillerSearch(some).find_killer(mutant).killer is None
+    monkeypatch.setattr("tools.quick.MAX_SECONDS", 0.3)
+    monkeypatch.setattr("tools.quick.list_mutants", lambda: [mutant])
+    assert rows_for_mutants([], some) == []
 
 
 def test_an_endless_loop_is_ended() -> None:
