@@ -80,8 +80,8 @@ def draw_call(step: Step, contract: Contract, meaning: Meaning, outcome: Outcome
         lines.append((name, entries))
         label.append(f"{name} {format_dims(shape)}{_describe(entries, result)}")
         dims = step.src if step.shared_src else result
-        if number < len(step.shapes) and not step.shared_src:
-            lines.append(("between", _draw_lengths(result)))
+        if number < len(step.shapes):
+            lines.append(("src" if step.shared_src else "between", _draw_lengths(dims)))
     if outcome.kind == "tensor" and outcome.dims == meaning.dst:
         last = [("dst", _draw_want(meaning))]
     else:

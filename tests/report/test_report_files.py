@@ -21,17 +21,17 @@ from conformance.evidence.results import Evidence, Target, header_of
 from conformance.load.cases import load_suite
 from conformance.load.spec import load_spec
 from conformance.meaning.contract import contracts
-from conformance.model import Call, Outcome, Result, Verdict
+from conformance.model import Call, Meaning, Outcome, Result, Verdict
 from conformance.model.verdicts import LABELS
 from conformance.plan.rows import Plan, plan_of
 from conformance.plan.select import parse_selection
 from conformance.report import badge, junit, markdown, report_page
 from conformance.report.judged_run import JudgedRun
-from conformance.report.picture import draw_reading
+from conformance.report.picture import draw_call, draw_reading
 from conformance.report.render import FOLDER
 from conformance.verdict.conclude import conclude
 
-from ..builders import Command, Wrong, finish_run, plan_as_bundled
+from ..builders import Command, Wrong, bundled_plan, finish_run, plan_as_bundled
 from .page import HOSTILE, AnswersZero, Page, answers, plan, run_hostile
 from .verified import FOR_TURNS, call_only
 
@@ -268,6 +268,15 @@ def test_a_length_that_is_not_drawn_is_copied_from_the_others() -> None:
     (_, _, src), (_, _, shape), _ = draw_reading(call, contract, contract.meaning(*call)).lines
     assert [box.text for box in src[-2:]] == ["… 4 more", "7"]
     assert (shape[8].text, shape[8].above) == ("0", src[7].middle)
+
+
+def test_each_of_several_nodes_that_take_src_copies_from_it() -> None:
+    """The second shape copied from the boxes of the first."""
+    suite, due = bundled_plan().suite, Meaning("legal", (4, 3, 2), ())
+    step, contract = suite.cases["two-nodes-copy-from-one-src"].steps[0], contracts(suite.spec)["static-oneapi"]
+    lines = draw_call(step, contract, due, Outcome("tensor", "f32", (4, 3, 2))).lines
+    assert [name for name, *_ in lines] == ["src", "shape 1", "src", "shape 2", "dst"]
+    assert lines[3][2][0].above == lines[2][2][0].middle
 
 
 def test_a_failure_against_our_ruling_says_why_we_ruled_so(tmp_path: Path) -> None:
