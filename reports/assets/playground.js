@@ -74,9 +74,10 @@ const playground = (() => {
     });
     const label = `src ${formatDims(src)}; shape ${formatDims(shape)}${told.length ? ` (${told.join('; ')})` : ''}; ` +
       `dst ${last.map((box) => box.text).join(', ') || 'no dims'}`;
-    let above = [];
+    let above = [], count = 0;
     const lines = [['src', lengths(src)], ['shape', boxes], ['dst', last]].map(([name, row], number) => {
-      above = placeBoxes(leaveOutMiddle(row), above);
+      above = placeBoxes(leaveOutMiddle(row), above, count);
+      count = row.length;
       return {name, top: 2 + 56 * number, boxes: above};
     });
     return {label, lines};
@@ -86,10 +87,12 @@ const playground = (() => {
     const middle = {text: `… ${boxes.length - MAX_BOXES + 1} more`, kind: 'words', source: null};
     return [...boxes.slice(0, MAX_BOXES - 2), middle, {...boxes[boxes.length - 1], source: null}];
   }
-  function placeBoxes(boxes, above) {
+  function placeBoxes(boxes, above, count) {
     let x = 66;
     return boxes.map(({text, kind, source}) => {
-      const width = Math.max(54, 8 * text.length + 14), from = source === null ? undefined : above[source];
+      const width = Math.max(54, 8 * text.length + 14), isDrawn = source !== null && source < count;
+      const inMiddle = count > MAX_BOXES && source >= MAX_BOXES - 2 && source < count - 1;
+      const from = isDrawn ? above[inMiddle ? MAX_BOXES - 2 : Math.min(source, MAX_BOXES - 1)] : undefined;
       const box = {text, kind, word: WORDS[kind] ?? '', x, width, above: from ? from.x + from.width / 2 : null};
       x += width + 6;
       return box;
