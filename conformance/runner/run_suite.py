@@ -123,7 +123,7 @@ def run_suite(
             began = time.perf_counter()
             in_order = _run_in_order(request, adapter, setup, done, drawn, notes.append)
             calls.enter_context(_tell_of_failure(in_order))
-            uncalled: Counter[str] = Counter()
+            uncalled, most = Counter[str](), request.maxfail or float("inf")
             ran = failed = failed_of_cases = written = 0
             for row, result in in_order:
                 if os.getpid() != me:  # a backend in this process forked, and the fork returned
@@ -144,10 +144,10 @@ def run_suite(
                 failed = failed_of_cases + (drawn.failed if drawn else 0)
                 tick(ran + (drawn.not_called if drawn else 0), failed)
                 written += not is_drawn
-                if failed == request.maxfail:
+                if failed >= most and written >= len(done):  # results of an interrupted run are kept
                     break
             in_order.close()
-            if failed == request.maxfail:
+            if failed >= most:
                 notes.append(f"no row was called after {failed:,} failed, as --maxfail asks")
                 for row in order_rows(request.plan)[written:] if folder else ():
                     writer.row(make_result_without_call(row, NOT_RUN))

@@ -137,6 +137,20 @@ def test_what_was_done_is_not_done_again(command: Command, monkeypatch: pytest.M
     assert sum(seen) == len(lines) - 2 - 100
 
 
+def test_maxfail_keeps_what_was_done(command: Command) -> None:
+    """The interrupted run called rows after the first that failed, as it was made without --maxfail."""
+    command.run(mini("Flushes"))
+    path = command.out / "results.jsonl"
+    lines = lines_of(path)
+    cut_results(path, lines[:-20])
+    said = command.run(mini("Flushes"), "--resume", command.out, "--maxfail", "1").expect(1)
+    done = read(path).results[: len(lines) - 21]
+    assert sum(result.is_failure for result in done) > 1
+    assert {result.was_called for result in done} == {True}
+    assert not any(result.was_called for result in read(path).results[len(done) :])
+    assert re.search("no row was called after [0-9]+ failed, as --maxfail asks", said.text)
+
+
 def test_the_time_of_a_row_is_in_the_evidence(command: Command, tmp_path: Path) -> None:
     command.run(write_acting(tmp_path, "time.sleep(0.02)"), "--type", "f32", "--operation", "StaticReshape")
     results = read(command.out / "results.jsonl").results
