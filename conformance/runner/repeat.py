@@ -14,9 +14,13 @@ from ..evidence.subject import Subject
 from ..isolate.backend import isolation_of, note_opened_files, run_in_isolation, use_backend
 from ..model import Claims, Identity, Result
 from ..plan.rows import Plan, Row, parse_drawn_id
+from ..run.ended_process import HangPolicy
 from ..system.progress import track
 from ..verdict.drawn_rows import draw_called_rows, make_failure_key
 from .run_suite import read_subject_of
+
+_EVERY_ROW = HangPolicy(max_hangs=0, budget_seconds=float("inf"))
+"""A row that is not called would be a difference, and the run may have had other limits, or several processes."""
 
 
 class Repetition(NamedTuple):
@@ -49,7 +53,7 @@ def repeat(evidence: Evidence, plan: Plan, backend: str, number: int) -> Repetit
     ):
         claims = resolve_claims(adapter, plan.suite.spec.operations)
         _refuse_another(adapter.identity, claims, evidence, backend)
-        again = track("calling again", run_in_isolation(rows, adapter, claims, isolation), len(rows))
+        again = track("calling again", run_in_isolation(rows, adapter, claims, isolation, _EVERY_ROW), len(rows))
         differences = tuple(_find_differences(called, every, again))
         subject = read_subject_of(adapter, backend, opened)
     return Repetition(backend, len(rows), differences, subject)

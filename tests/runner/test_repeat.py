@@ -6,13 +6,16 @@ from pathlib import Path
 import pytest
 
 from conformance.evidence.results import Evidence, InvalidEvidence, Target
+from conformance.isolate.process.launch import ProcessLimits
 from conformance.plan.rows import Plan, parse_drawn_id
 from conformance.run import row
+from conformance.run.ended_process import DEFAULT_HANGS, HangPolicy
 from conformance.runner.repeat import repeat
 from conformance.runner.run_suite import RunRequest, run_suite
 from conformance.verdict.rejudge import read_and_judge
 
-from ..builders import Command, mini, plan_of_cases
+from ..builders import FOUR_CASES, Command, mini, plan_of_cases
+from ..isolate.remote_backends import write_acting
 from ..verdict.test_waive import waivers
 from .test_drawn import RING
 
@@ -44,6 +47,19 @@ def test_a_row_may_be_called_more_often_than_before(
     assert f"conformance: calling again 0 of {again.rows}, often" in capsys.readouterr().err
     assert again.rows > 0
     assert again.differences == ()
+
+
+@pytest.mark.slow
+def test_rows_that_hang_are_all_called_again(tmp_path: Path) -> None:
+    """Those of one case may follow each other among the chosen rows only; or the run called all, as `certify` does."""
+    plan = plan_of_cases(tmp_path, FOUR_CASES.partition("  - {id: turns")[0])
+    hangs = "graph.nodes[0].operation == 'Reshape-1' and graph.src.type in ('f32', 'bf16')"
+    backend = write_acting(tmp_path, f"time.sleep(1.2 if {hangs} else 0)")
+    limits, policy = ProcessLimits(seconds=0.4), HangPolicy(max_hangs=0)
+    request = RunRequest(backend, plan, Target(), isolation="worker", limits=limits, hangs=policy)
+    evidence = run_suite(request, lambda header: tmp_path / "out")
+    assert sum(result.outcome.kind == "timeout" for result in evidence.results) > DEFAULT_HANGS.max_hangs
+    assert repeat(evidence, plan, backend, 100).differences == ()
 
 
 @pytest.fixture(scope="module")
