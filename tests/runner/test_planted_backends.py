@@ -119,9 +119,9 @@ def test_a_suite_without_the_case_that_catches_a_fault(command: Command) -> None
 
 @pytest.mark.slow
 def test_in_processes_one_more_is_planted(tmp_path: Path) -> None:
-    """Each is caught by the rule that it breaks: what it may pass, it passes."""
+    """Each is caught by the rule that it breaks: what it may pass, it passes. None needs the memory of a program."""
     plan = builders.plan_of_cases(tmp_path)
-    caught = planted_backends.run_all(plan, "worker", ProcessLimits())
+    caught = planted_backends.run_all(plan, "worker", ProcessLimits(memory=64 << 20))
     assert list(caught) == [*NAMES, "DiesRatherThanReject"]
     assert all(caught.values())
     assert planted.find_uncaught((), caught) == ()
