@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from itertools import takewhile, zip_longest
+from itertools import chain, takewhile, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -279,8 +279,9 @@ def _run_in_order(
         begin = min(max(start, len(done)), end)
         yield from zip(rows[start:begin], done[start:begin], strict=True)
         waiting = [row for row in rows[begin:end] if row.id in called]
-        one_by_one = request.jobs == 1 or start == first_slow  # many elements need much memory
-        results = call([waiting] if one_by_one else split_rows(waiting))
+        lists = [waiting] if request.jobs == 1 else split_rows(waiting)
+        is_slow = start == first_slow  # many elements need much memory, so that one list is called after the other
+        results = chain.from_iterable(call([each]) for each in lists) if is_slow else call(lists)
         for row in rows[begin:end]:
             if row.id in called:
                 yield row, fresh.note_right_alone(row, next(results))

@@ -11,11 +11,12 @@ import pytest
 
 from conformance import report
 from conformance.evidence import results as evidence_module
-from conformance.evidence.results import InvalidEvidence, name_unfinished, read
+from conformance.evidence.results import InvalidEvidence, Target, name_unfinished, read
 from conformance.isolate.backend import run_in_isolation
 from conformance.model import NOT_CALLED
 from conformance.plan.rows import Row
 from conformance.report.judged_run import conclude_run
+from conformance.runner.run_suite import RunRequest, run_suite
 from conformance.verdict.rejudge import read_and_judge_part
 
 from .. import builders
@@ -121,11 +122,8 @@ def test_a_run_gone_on_with_comes_to_the_same(command: Command, kept: int) -> No
     assert rows_in(path) == rows
 
 
-def test_what_was_done_is_not_done_again(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    command.run("reference")
-    path = command.out / "results.jsonl"
-    lines = lines_of(path)
-    cut_results(path, lines[:101])
+def note_lists(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Note the length of each list of rows that a run calls."""
     seen: list[int] = []
 
     def counted(rows: list[Row], *more: Any) -> Any:
@@ -133,8 +131,32 @@ def test_what_was_done_is_not_done_again(command: Command, monkeypatch: pytest.M
         return run_in_isolation(rows, *more)
 
     monkeypatch.setattr("conformance.isolate.backend.run_in_isolation", counted)
+    return seen
+
+
+def test_what_was_done_is_not_done_again(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    command.run("reference")
+    path = command.out / "results.jsonl"
+    lines = lines_of(path)
+    cut_results(path, lines[:101])
+    seen = note_lists(monkeypatch)
     assert command.run("reference", "--resume", command.out).code == 0
     assert sum(seen) == len(lines) - 2 - 100
+
+
+def test_rows_with_many_elements_are_kept_as_they_end(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They take minutes, so that an interrupted run with --jobs must not lose them."""
+    monkeypatch.setattr("conformance.runner.run_suite.has_many_elements", lambda case: True)
+    seen = note_lists(monkeypatch)
+
+    def interrupt(ran: int, failed: int) -> None:
+        if ran == 40:
+            raise KeyboardInterrupt
+
+    request = RunRequest("reference", command.plan, Target(), jobs=2)
+    with pytest.raises(KeyboardInterrupt):
+        run_suite(request, lambda header: command.out, interrupt)
+    assert 40 <= sum(seen) < len(request.plan.rows) / 2
 
 
 def test_maxfail_keeps_what_was_done(command: Command) -> None:
