@@ -22,7 +22,7 @@ import pytest
 
 from ..adapter import digest_of_adapter
 from ..cli.arguments import Stop, locate
-from ..evidence.command import list_pytest_suite_options
+from ..evidence.command import list_pytest_suite_options, list_row_options, list_run_words
 from ..evidence.folder import clear
 from ..isolate.backend import close_backend, note_processes, open_backend
 from ..load.cases import load_suite
@@ -213,8 +213,8 @@ class ConformanceSession:
     def skip_reason(self, row: Row, result: Result) -> str:
         """Say what of a row the backend does not claim, or why the row was not called."""
         if result.detail == AFTER_HANGS:
-            command = shlex.join(["conformance", "run", self.request.backend, "--max-hangs", "0", "-k", row.id])
-            return f"{result.detail}; to call it: {command}"
+            words = [*list_run_words(self.setup.header), "--max-hangs", "0", *list_row_options(row)]
+            return f"{result.detail}; to call it: {shlex.join(words)}"
         if NOT_RUN in result.verdicts.values():
             return "; ".join(["not run", *note_processes(self.adapter)])
         if row.operation not in self.setup.claims.operations:

@@ -227,7 +227,8 @@ def test_rows_after_three_hangs_are_not_called(here: Path) -> None:
     options = "--conformance-timeout", "0.3", "--conformance-out", "out", "-rs"
     done = Done(here, *QUIET, *options, *part, *named, adapter="mine.py:Hangs")
     done.expect(1, "not called: the rows before it of this case and operation hung; to call it: conformance run")
-    done.says("--max-hangs 0 -k", "note: not called: ", " of minus-two, because 3 rows of the same case and operation")
+    done.says(f"mine.py:Hangs --suite {here} --timeout 0.3 --max-hangs 0 -k")
+    done.says("note: not called: ", " of minus-two, because 3 rows of the same case and operation")
     rows = [record for record in lines_of(here / "out") if record["record"] == "row" and "minus-two" in record["row"]]
     rows = [row for row in rows if any(f"[{operation}-" in row["row"] for operation in operations)]
     hung = [row for row in rows if row["outcomes"][0]["kind"] == "timeout"]
