@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..adapter import CannotStart, resolve_claims
@@ -17,7 +18,7 @@ from ..plan.rows import Plan, Row, parse_drawn_id
 from ..run.ended_process import HangPolicy
 from ..system.progress import track
 from ..verdict.drawn_rows import draw_called_rows, make_failure_key
-from .run_suite import read_subject_of
+from .run_suite import order_rows, read_subject_of
 
 _EVERY_ROW = HangPolicy(max_hangs=0, budget_seconds=float("inf"))
 """A row that is not called would be a difference, and the run may have had other limits, or several processes."""
@@ -37,15 +38,16 @@ class Repetition(NamedTuple):
 
 
 def repeat(evidence: Evidence, plan: Plan, backend: str, number: int) -> Repetition:
-    """Call `number` rows again, chosen at random among those that were called.
+    """Call `number` rows again, chosen at random among those that were called, in the order of a run.
 
     CannotStart if the backend does not start, or is not the one that the evidence names.
     """
     called = {result.row: result for result in evidence.results if result.was_called}
-    written = {row.id: row for row in plan_of_run(plan, evidence).rows if row.id in called}
+    of_run = plan_of_run(plan, evidence)
+    written = {row.id: row for row in of_run.rows if row.id in called and parse_drawn_id(row.id) is None}
     every = written | draw_called_rows(plan, evidence)
     chosen = set(random.SystemRandom().sample(sorted(every), min(number, len(every))))
-    rows = [row for id_, row in every.items() if id_ in chosen]
+    rows = order_rows(replace(of_run, rows=tuple([row for id_, row in every.items() if id_ in chosen])))
     isolation = isolation_of(backend, evidence.header.get("isolation"))
     with (
         note_opened_files() as opened,

@@ -7,7 +7,9 @@ import pytest
 
 from conformance.evidence.results import Evidence, InvalidEvidence, Target
 from conformance.isolate.process.launch import ProcessLimits
+from conformance.load.cases import load_suite
 from conformance.plan.rows import Plan, parse_drawn_id
+from conformance.plan.rows import plan_of_cases as cases_of_bundled
 from conformance.run import row
 from conformance.run.ended_process import DEFAULT_HANGS, HangPolicy
 from conformance.runner.repeat import repeat
@@ -60,6 +62,15 @@ def test_rows_that_hang_are_all_called_again(tmp_path: Path) -> None:
     evidence = run_suite(request, lambda header: tmp_path / "out")
     assert sum(result.outcome.kind == "timeout" for result in evidence.results) > DEFAULT_HANGS.max_hangs
     assert repeat(evidence, plan, backend, 100).differences == ()
+
+
+def test_rows_are_called_again_in_the_order_of_the_run(tmp_path: Path) -> None:
+    """A backend with state, such as one that keeps what an earlier call compiled, then gives the same answers."""
+    plan = cases_of_bundled(load_suite(), ["cropped-src-through-a-chain", "offset-src-through-a-chain"])
+    backend = write_acting(tmp_path, "calls.append(1); len(calls) == 10 and os._exit(3)", "calls = []")
+    evidence = run_suite(RunRequest(backend, plan, Target(), isolation="worker"), lambda header: tmp_path / "out")
+    assert sum(result.is_failure for result in evidence.results) > 0
+    assert repeat(evidence, plan, backend, 1000).differences == ()
 
 
 @pytest.fixture(scope="module")
