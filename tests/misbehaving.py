@@ -152,6 +152,7 @@ SAYS: dict[str, dict[str, Any]] = {
     "says-memory": {"error": {"message": "not today", "memory": True}},
     "says-rejected": {"rejected": {"stage": "compile", "message": "not today"}},
     "says-unsupported": {"unsupported": {"feature": "not today"}},
+    "cannot-start": {"cannot_start": "not today"},
 }
 DELAYS = {"slow": 0.2, "late": 1.5, "silent": 60}
 

@@ -219,7 +219,7 @@ def test_a_reply_before_its_request() -> None:
     assert all(answer.kind == "error" for answer in words), words
 
 
-@pytest.mark.parametrize("fault", ["silent", "dies", "segfault"])
+@pytest.mark.parametrize("fault", ["silent", "dies", "segfault", "cannot-start"])
 def test_a_hang_or_death_at_stop(fault: str) -> None:
     backend = remote(fault, "stop")
     group = group_of(backend)

@@ -261,6 +261,8 @@ class PipedProcess:
             return f"stop: it answered, but did not end within {self.limits.stop_seconds:g} s; it was killed"
         except TimedOut:
             return f"stop: no answer within {self.limits.stop_seconds:g} s; it was killed"
+        except CannotStart as error:
+            return f"stop: {error}"
         except (ProtocolError, Crashed) as error:
             return str(error)
         finally:
