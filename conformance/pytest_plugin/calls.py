@@ -7,11 +7,15 @@ from collections import deque
 from collections.abc import Generator, Iterable, Iterator
 from functools import partial
 
+import pytest
+
+from ..adapter import CannotStart
 from ..isolate.backend import open_backend, run_in_isolation, split_rows, use_jobs
 from ..model import Adapter, Claims, Result
 from ..plan.rows import Row
 from ..runner.fresh_calls import FreshCalls
 from ..runner.run_suite import RunRequest
+from ..system.terminal import plain
 
 
 class RowCalls:
@@ -38,9 +42,15 @@ class RowCalls:
             yield from call(split_rows(rows))
 
     def call(self, row: Row) -> Result:
-        """Return the result of a row. A row that was called ahead and is asked for again is called again."""
+        """Return the result of a row. A row that was called ahead and is asked for again is called again.
+
+        The session ends if another process of the backend cannot start.
+        """
         while self._ahead is not None and row.id not in self._done:
-            result = next(self._ahead, None)
+            try:
+                result = next(self._ahead, None)
+            except CannotStart as error:
+                pytest.exit(plain(f"--conformance-jobs {self._request.jobs}: {error}"), pytest.ExitCode.USAGE_ERROR)
             if result is None:
                 self._ahead = None
             else:

@@ -34,6 +34,9 @@ class Hangs(Keeps):
     def reshape(self, src, shape, special_zero):
         time.sleep(6 * (tuple(shape) == (-2,)))
         return super().reshape(src, shape, special_zero)
+class Once(Keeps):
+    def __init__(self):
+        open('started', 'x').close()
 """
 MORE = """about: One more.
 cases:
@@ -245,6 +248,13 @@ def test_a_repeated_row_with_jobs(here: Path) -> None:
     once, twice = (Done(here, *QUIET, *words, *more, adapter="mine.py:Keeps").text for more in (["--noconftest"], []))
     passed = [int(text.split(" passed")[0].split()[-1]) for text in (once, twice)]
     assert passed[1] == passed[0] + 1
+
+
+def test_a_backend_that_starts_only_once_with_jobs(here: Path) -> None:
+    """The session ends, as a run does. A failure of the first row would be held against the backend."""
+    done = Done(here, *QUIET, *F32, "--conformance-jobs", "2", adapter="mine.py:Once")
+    done.expect(4, "--conformance-jobs 2: mine.py:Once: cannot be started: FileExistsError", never="Traceback")
+    assert " failed" not in done.text
 
 
 def test_a_drawn_row_that_fails(here: Path) -> None:
