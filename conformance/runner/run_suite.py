@@ -123,7 +123,7 @@ def run_suite(
             began = time.perf_counter()
             in_order = _run_in_order(request, adapter, setup, done, drawn, notes.append)
             calls.enter_context(_tell_of_failure(in_order))
-            uncalled, most = Counter[str](), request.maxfail or float("inf")
+            uncalled: Counter[str] = Counter()
             ran = failed = failed_of_cases = written = 0
             for row, result in in_order:
                 if os.getpid() != me:  # a backend in this process forked, and the fork returned
@@ -144,13 +144,13 @@ def run_suite(
                 failed = failed_of_cases + (drawn.failed if drawn else 0)
                 tick(ran + (drawn.not_called if drawn else 0), failed)
                 written += not is_drawn
-                if failed >= most and written >= len(done):  # results of an interrupted run are kept
+                if failed == request.maxfail:
                     break
             in_order.close()
-            if failed >= most:
+            if failed == request.maxfail:
                 notes.append(f"no row was called after {failed:,} failed, as --maxfail asks")
-                for row in order_rows(request.plan)[written:] if folder else ():
-                    writer.row(make_result_without_call(row, NOT_RUN))
+                for result in _list_left_out(request.plan, done, written) if folder else ():
+                    writer.row(result)
             refuse_changed_adapter(request.backend, header)
             subject = read_subject_of(adapter, request.backend, opened) if opened else NO_SUBJECT
         notes.extend(map(remove_places, drawn.notes if drawn else ()))
@@ -254,6 +254,12 @@ def _resume(plan: Plan, path: Path, header: Mapping[str, Any]) -> list[Result]:
             raise InvalidEvidence(f"{path}: the row {result.row} is not where the suite has it; begin a new run")
     refuse_contradictions(plan, done, header, name_unfinished(path))
     return done
+
+
+def _list_left_out(plan: Plan, done: list[Result], written: int) -> list[Result]:
+    """Return the results of the rows after the first `written`: what an interrupted run had done, or not called."""
+    rest = order_rows(plan)[max(written, len(done)) :]
+    return [*done[written:], *(make_result_without_call(row, NOT_RUN) for row in rest)]
 
 
 def _run_in_order(

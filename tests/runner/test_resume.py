@@ -170,7 +170,7 @@ def test_maxfail_keeps_what_was_done(command: Command) -> None:
     assert sum(result.is_failure for result in done) > 1
     assert {result.was_called for result in done} == {True}
     assert not any(result.was_called for result in read(path).results[len(done) :])
-    assert re.search("no row was called after [0-9]+ failed, as --maxfail asks", said.text)
+    assert "no row was called after 1 failed, as --maxfail asks" in said.text
 
 
 def test_the_time_of_a_row_is_in_the_evidence(command: Command, tmp_path: Path) -> None:
