@@ -28,7 +28,7 @@ def list_run_words(folder: Path, act: str) -> list[str]:
 
 ENDS = {
     "os._exit(0)": 0, "ctypes.CDLL(None).exit(0)": 0, "ctypes.CDLL(None)._exit(0)": 0,
-    "os.kill(os.getpid(), signal.SIGKILL)": -9,
+    "os.kill(os.getpid(), signal.SIGKILL)": -9, "os.closerange(3, 100)": 0,
 }  # fmt: skip
 SCRIPT = """import ctypes, os, signal, sys
 from conformance.isolate.process.own_command import run_in_child
@@ -43,7 +43,7 @@ print(run_in_child(work, lambda code: f"ended early with {{code}}"))
 @pytest.mark.parametrize("act", ENDS)
 def test_work_that_ends_its_process(act: str) -> None:
     done = subprocess.run([sys.executable, "-c", SCRIPT.format(act)], capture_output=True, text=True, check=True)
-    assert (done.stdout, done.stderr) == (f"ended early with {ENDS[act]}\n", "")
+    assert (done.stdout.splitlines()[-1], done.stderr) == (f"ended early with {ENDS[act]}", "")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nobody can look on")

@@ -53,7 +53,7 @@ def test_a_row_may_be_called_more_often_than_before(
 
 @pytest.mark.slow
 def test_rows_that_hang_are_all_called_again(tmp_path: Path) -> None:
-    """Those of one case may follow each other among the chosen rows only; or the run called all, as `certify` does."""
+    """A run leaves some out. `certify` calls all, and among the rows that are drawn others may follow each other."""
     plan = plan_of_cases(tmp_path, FOUR_CASES.partition("  - {id: turns")[0])
     hangs = "graph.nodes[0].operation == 'Reshape-1' and graph.src.type in ('f32', 'bf16')"
     backend = write_acting(tmp_path, f"time.sleep(1.2 if {hangs} else 0)")

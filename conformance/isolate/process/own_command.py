@@ -131,7 +131,8 @@ def _work_in_child(work: Callable[[], int], report_end: int, lifeline: int, our_
     kill_on_hangup(lifeline, os.getpid())
     me, code = os.getpid(), work()
     if os.getpid() == me:  # a backend may fork
-        os.write(report_end, bytes([code & 0xFF]))
+        with contextlib.suppress(OSError):  # it may close what it did not open; the parent says so then
+            os.write(report_end, bytes([code & 0xFF]))
     return code
 
 
