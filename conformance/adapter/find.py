@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import inspect
 import os
+import pkgutil
 import re
 import sys
 from pathlib import Path
@@ -38,7 +39,8 @@ def load_adapter(backend: str) -> Adapter:
         raise
     except ImportError as error:
         bundled = read_bundled_backends().get(name)
-        own = error.name and name.partition(":")[0].startswith(error.name)  # its own module, not one that it needs
+        module = name.partition(":")[0]
+        own = f"{module}.".startswith(f"{error.name}.") and not module.endswith(".py")  # not a module that it needs
         remedy = "it is not on Python's path; install it, or name its file" if own else "install what it needs"
         if "relative import" in str(error):
             remedy = "name it as a module of its package, package.module:Class"
@@ -105,10 +107,26 @@ def file_of(backend: str) -> Path | None:
     if module.endswith(".py"):
         return Path(module)
     try:
-        spec = importlib.util.find_spec(module) if module else None
+        file = _look_for(module)[0] if module else None
     except (ImportError, ValueError):
         return None
-    return Path(spec.origin) if spec is not None and spec.origin else None
+    return Path(file) if file else None
+
+
+def _look_for(module: str) -> tuple[str | None, list[str]]:
+    """Return the file of a module, and the folders of those below it, without an import: a package is backend's code.
+
+    An import of its package could end this process, with any exit code.
+    """
+    package = module.rpartition(".")[0]
+    if not package or package in sys.modules:
+        specs = [importlib.util.find_spec(module)]
+    else:
+        finders = map(pkgutil.get_importer, _look_for(package)[1])
+        specs = [finder.find_spec(module) for finder in finders if finder is not None]
+    found = [spec for spec in specs if spec is not None]
+    found = [spec for spec in found if spec.loader is not None][:1] or found  # several: they have no __init__.py
+    return found[0].origin if found else None, [at for spec in found for at in spec.submodule_search_locations or ()]
 
 
 def _find_class_path(name: str) -> str:

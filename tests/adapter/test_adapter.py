@@ -1,5 +1,6 @@
 """Whatever a backend is or does, it gets one clear message or one clear verdict, and the run goes on."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,7 @@ def test_an_adapter_imports_the_files_beside_it(command: Command, tmp_path: Path
         ("within.mine:Mine", "the module 'within.mine' is not on Python's path, but there is a file; "
          "write ./within/mine.py:Mine"),
         ("elsewhere.mine:Mine", "named 'elsewhere'; it is not on Python's path; install it, or name its file"),
+        ("torc_mine.py:Mine", "No module named 'torc'; install what it needs"),
     ],
 )  # fmt: skip
 def test_a_module_that_is_not_on_the_path(
@@ -63,8 +65,36 @@ def test_a_module_that_is_not_on_the_path(
 ) -> None:
     (tmp_path / "within").mkdir()
     (tmp_path / "within" / "mine.py").write_text("")
+    (tmp_path / "torc_mine.py").write_text("import torc")
     monkeypatch.chdir(tmp_path)
     assert words in command.run(backend).expect(3).err
+
+
+def test_a_package_of_a_backend_is_imported_only_where_it_runs(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its code could end the command with 0, and no row would have been called."""
+    (tmp_path / "packed").mkdir()
+    note = "import os\nwith open(__file__ + '.pids', 'a') as file: print(os.getpid(), file=file)\n"
+    (tmp_path / "packed" / "__init__.py").write_text(note)
+    (tmp_path / "packed" / "mine.py").write_text(HEAD)
+    monkeypatch.syspath_prepend(tmp_path)
+    command.run("packed.mine:Right", "--isolation", "worker", "-k", "flattens")
+    digest = read(command.out / "results.jsonl").header["backend"]["digest"]
+    assert digest == sha256_of(tmp_path / "packed" / "mine.py")
+    assert str(os.getpid()) not in (tmp_path / "packed" / "__init__.py.pids").read_text().split()
+
+
+@pytest.mark.parametrize("isolation", ["worker", "none"])
+def test_a_package_that_fails_is_one_line(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, isolation: str
+) -> None:
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "__init__.py").write_text("raise RuntimeError('early')\n")
+    (tmp_path / "broken" / "mine.py").write_text(HEAD)
+    monkeypatch.syspath_prepend(tmp_path)
+    said = command.run("broken.mine:Right", "--isolation", isolation).expect(3, lines=1)
+    assert said.err.endswith("broken.mine:Right: cannot be started: RuntimeError: early\n")
 
 
 @pytest.mark.slow
