@@ -94,9 +94,7 @@ def run(args: argparse.Namespace) -> int:
     _refuse_unknown_inputs(files, inputs)
     code = _exit_code(files)
     why = _EXITS[code]
-    if args.json:
-        emit({"exit_code": code, "files": [_collect_data(file) for file in files]})
-    else:
+    if not args.json:
         _show(spec, files)
     written = write_cases([node for file in files for node in file.nodes], judge)
     if cases is not None:
@@ -113,7 +111,9 @@ def run(args: argparse.Namespace) -> int:
         sections = (_describe_file(file, judge) for file in files)
         replace_text(page, render_graphs(sections, spec.digest, _summarise(files), ran, f"exit {code}: {why}"))
         say(f"page: {page}", stream)  # with --json, what is no JSON goes to the standard error
-    if not args.json and (backend is None or not written.number):
+    if args.json:  # last, or what stops the command would print JSON too
+        emit({"exit_code": code, "files": [_collect_data(file) for file in files]})
+    elif backend is None or not written.number:
         say(f"exit {code}: {why}")
     return code
 

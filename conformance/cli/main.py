@@ -17,7 +17,8 @@ from ..isolate.process.own_command import (
     interrupts,
     run_in_child,
 )
-from ..system.exit_codes import INCOMPLETE, USAGE, CommandError
+from ..system.exit_codes import INCOMPLETE, UNTRUSTED, USAGE, CommandError
+from ..system.go_on import describe_failure
 from ..system.text import describe_unknown, find_near
 from .arguments import Stop, emit, locate, say_error
 from .commands import COMMANDS, load_command, make_top_parser, parser_of
@@ -120,6 +121,11 @@ def _run_safely(arguments: Sequence[str], alone: bool = False) -> int:
         if alone:
             exit_at_next_signal()
         interrupt = error if isinstance(error, KeyboardInterrupt) else next(iter(interrupts), None) if alone else None
+        if interrupt is None and alone and isinstance(error, Exception):  # Python's own exit code would be a verdict
+            import traceback  # slow to import, and only needed here
+
+            traceback.print_exc()
+            return _stop([f"{describe_failure(error)}; no verdict holds"], UNTRUSTED, arguments)
         if interrupt is None:
             raise
         why, code = describe_end(interrupt)
@@ -140,7 +146,7 @@ def _run_to_the_end(arguments: Sequence[str]) -> int:
         _discard_output()
         places = {errno.EMFILE: "this process", errno.ENOMEM: "this process", errno.ENOENT: "the working directory"}
         what = places.get(error.errno or 0, "output")
-        say_error(f"{error.filename or what}: {error.strerror or error}")
+        say_error(f"{what}: {error.strerror or error}")
     except (MemoryError, ImportError) as error:  # without memory, modules cannot be imported either
         say_error(f"{type(error).__name__}: {str(error) or 'there is no memory left; see `ulimit -v`'}")
     return USAGE
@@ -168,13 +174,20 @@ def _run(arguments: Sequence[str]) -> int:
     except SystemExit as exit_:  # argparse's --help and --version
         return int(exit_.code or 0)
     except CommandError as error:
-        lines, code = [str(error)], error.exit_code
+        return _stop([str(error)], error.exit_code, arguments)
     except Exception as error:
         from ..model import Malformed  # imports NumPy, which --help need not wait for
 
+        if isinstance(error, OSError) and error.filename is not None:  # a file, so that the output can be written
+            return _stop([f"{error.filename}: {error.strerror or error}"], USAGE, arguments)
         if not isinstance(error, Malformed):
             raise
-        lines, code = [str(locate(problem, getattr(args, "suite", None))) for problem in error.problems], USAGE
+        lines = [str(locate(problem, getattr(args, "suite", None))) for problem in error.problems]
+        return _stop(lines, USAGE, arguments)
+
+
+def _stop(lines: Sequence[str], code: int, arguments: Sequence[str]) -> int:
+    """Say why the command stops, with --json also as JSON, and return its exit code."""
     for line in lines:
         say_error(line)
     if "--json" in arguments:

@@ -1,5 +1,6 @@
 """A mistyped command gets one line of help, and the output suits every terminal."""
 
+import json
 import os
 import subprocess
 import sys
@@ -43,6 +44,26 @@ def test_an_error_of_ours_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr("conformance.load.spec.load_spec", broken)
     with pytest.raises(ZeroDivisionError):
         main(["list", "rules"])
+
+
+def test_an_error_of_ours_is_no_verdict() -> None:
+    """Python's own exit code, 1, would mean that something in the target fails."""
+    code = (
+        "import sys\nfrom conformance.cli import main as command, run\n"
+        "run.run_suite = lambda *_: 1 / 0\n"
+        "sys.argv[1:] = ['run', 'reference', '-k', 'stays', '--json']\nsys.exit(command.main())"
+    )
+    done = python("-c", code)
+    why = "the suite failed with ZeroDivisionError: division by zero; no verdict holds"
+    assert (done.returncode, json.loads(done.stdout)) == (5, {"exit_code": 5, "errors": [why]})
+    assert done.stderr.startswith("Traceback")
+    assert done.stderr.endswith(f"conformance: {why}\n")
+
+
+def test_a_file_that_cannot_be_written_is_said_as_json_too(cli: Cli) -> None:
+    said = cli("export", "code", "--lang", "cpp", "--out", "/dev/null/x", "--json").expect(2, lines=1)
+    assert said.data["exit_code"] == 2
+    assert [f"conformance: {why}\n" for why in said.data["errors"]] == [said.err]
 
 
 def test_an_interrupt_ends_quietly(monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:

@@ -195,6 +195,12 @@ def test_a_name_with_control_characters_is_written_out(tmp_path: Path, cli: Cli)
     assert "a\\x1b[2J\\nb" in said
 
 
+@pytest.mark.parametrize("option", ["--cases", "--out"])
+def test_what_cannot_be_written_is_the_only_json(tmp_path: Path, cli: Cli, option: str) -> None:
+    path = dump(tmp_path, static(tensor(0, 6), [6], tensor(1, 6)))
+    assert cli("check-graph", path, "--json", option, "/dev/null/x").expect(2).data["exit_code"] == 2
+
+
 def test_one_bad_file_does_not_hide_the_others(tmp_path: Path, cli: Cli) -> None:
     good = dump(tmp_path, static(tensor(0, 6), [7], tensor(1, 7)))
     said = cli("check-graph", good, str(tmp_path / "nowhere.json"), str(tmp_path)).expect(2).out
