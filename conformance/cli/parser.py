@@ -18,11 +18,12 @@ _CHOICE = re.compile(r"invalid choice: '(.*)' \(choose from (.*)\)", re.DOTALL)
 
 
 class Parser(argparse.ArgumentParser):
-    """Raises Stop for a mistake; takes no abbreviated options."""
+    """Raises Stop for a mistake; takes no abbreviated options, and no option twice but those of `many`."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options, allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter)
         self.suggest_on_error = False  # Python 3.15 would suggest a choice, too
+        self.register("action", None, _Once)  # the action of an option that names none
 
     def format_help(self) -> str:
         return fold_lines(super().format_help())
@@ -42,10 +43,10 @@ class Parser(argparse.ArgumentParser):
         return [option for action in self._actions for option in action.option_strings if option.startswith("--")]
 
     def once(self, option: str, metavar: str | tuple[str, ...], help_: str, **more: Any) -> None:
-        self.add_argument(option, action=_Once, metavar=metavar, help=help_, **more)
+        self.add_argument(option, metavar=metavar, help=help_, **more)
 
     def path(self, option: str, metavar: str, help_: str, *short: str, **more: Any) -> None:
-        self.add_argument(option, *short, action=_Once, metavar=metavar, help=help_, type=path, **more)
+        self.add_argument(option, *short, metavar=metavar, help=help_, type=path, **more)
 
     def many(self, option: str, metavar: str, help_: str, **more: Any) -> None:
         """Add an option that may be repeated; its values are a list."""
@@ -53,11 +54,13 @@ class Parser(argparse.ArgumentParser):
 
 
 class _Once(argparse.Action):
-    """An option with one value. To give it twice is an error, so that no value is dropped silently."""
+    """An argument with one value. To give an option twice is an error, so that no value is dropped silently."""
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
-        if getattr(namespace, self.dest, None) is not None:
+        given = vars(namespace).setdefault("given_options", set())
+        if self.option_strings and self.dest in given:
             parser.error(f"{option_string} is given twice; give it once")
+        given.add(self.dest)
         setattr(namespace, self.dest, values)
 
 
@@ -94,8 +97,8 @@ MAX_WHOLE = 10**9
 
 
 def whole(text: str, least: int = 0) -> int:
-    if not text.isdecimal() or not least <= int(text) <= MAX_WHOLE:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} to 10^9; write OPTION 2")
+    if not (text.isdecimal() and len(text) <= 10 and least <= int(text) <= MAX_WHOLE):
+        raise argparse.ArgumentTypeError(f"{quote(text)} is not a whole number from {least} to 10^9; write OPTION 2")
     return int(text)
 
 
@@ -105,8 +108,9 @@ positive = partial(whole, least=1)
 def shard(text: str) -> str:
     """Read `1/3`, the first of three parts."""
     part, _, count = text.partition("/")
-    if not (part.isdecimal() and count.isdecimal() and 1 <= int(part) <= int(count) <= 10000):
-        raise argparse.ArgumentTypeError(f"{text!r} is no part of the rows; write --shard 1/3")
+    is_short = len(text) <= len("10000/10000")
+    if not (is_short and part.isdecimal() and count.isdecimal() and 1 <= int(part) <= int(count) <= 10000):
+        raise argparse.ArgumentTypeError(f"{quote(text)} is no part of the rows; write --shard 1/3")
     return f"{int(part)}/{int(count)}"
 
 

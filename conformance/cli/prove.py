@@ -20,7 +20,7 @@ _MAX_RANK = 4
 
 def try_proof(spec: Spec, rank: str, as_json: bool) -> int:
     """Print what is proved; 1 if the reference decides a call otherwise than a document."""
-    if not rank.isdecimal() or not 1 <= int(rank) <= _MAX_RANK:
+    if rank not in map(str, range(1, _MAX_RANK + 1)):
         raise Stop(f"--prove {rank[:20]}: write a rank from 1 to {_MAX_RANK}; 3 takes ten seconds, 4 a minute")
     decide = importlib.import_module("conformance.adapters.reference").decide
     proofs: dict[str, Proof] = {}

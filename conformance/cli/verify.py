@@ -18,6 +18,7 @@ from ..runner.repeat import Repetition, repeat
 from ..runner.run_suite import describe_difference
 from ..system.exit_codes import CONFORMS, FAILS
 from ..system.terminal import OK_SIGN, count_noun, paint, say, with_sign, wrap
+from ..system.text import quote
 from ..verdict.conclude import Conclusion, conclude_evidence
 from .arguments import Stop, emit, load_plan, pick
 from .parser import Parser, day, existing_file, path, positive
@@ -73,7 +74,8 @@ def run(args: argparse.Namespace) -> int:
     try:
         number, backend = (positive(args.repeat[0]), args.repeat[1]) if args.repeat else (0, "")
     except argparse.ArgumentTypeError:
-        raise Stop(f"--repeat {args.repeat[0]!r} is not a whole number from 1; write --repeat 50 BACKEND") from None
+        what = f"--repeat {quote(args.repeat[0])} is not a whole number from 1"
+        raise Stop(f"{what}; write --repeat 50 BACKEND") from None
     report = verify_report(path, plan)
     unmet, repeated, why = tuple[str, ...](), None, "the evidence cannot be relied on"
     if report.run is not None and not report.mismatches:
