@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ..adapter import find_bundled, resolve_claims
 from ..isolate.backend import Isolation, use_backend
@@ -10,7 +10,7 @@ from ..isolate.process.launch import DEFAULT_LIMITS, ProcessLimits
 from ..isolate.protocol.remote import RemoteAdapter
 from ..model import LAYOUTS, STRIDED, Adapter, Declared, Graph, Isolated, Layout, Node, Operand, Outcome, Program
 from ..model.cases import families_of
-from ..model.types import WIDTH
+from ..model.types import WIDTH, range_of
 from ..plan.memory import TensorSpec, strides_of
 from ..plan.rows import Plan
 from ..plan.steps import RowStep
@@ -71,6 +71,9 @@ class _Checks:
         self.claims = resolve_claims(adapter, plan.suite.spec.operations)
         self.operation = next(iter(self.claims.operations), "")
         self.type = next((t for t in ("f32", "f16", "bf16") if self.claims.has_type(t)), "f32")
+        given = plan.suite.spec.operations.get(self.operation)
+        listed = [t for t in ("s64", "s32") if given is not None and t in given.shape_types]
+        self.shape_type = next((t for t in listed if not self.claims.excludes(f"shape-type:{t}")), "s64")
 
     # ── one call ──
 
@@ -80,9 +83,10 @@ class _Checks:
         operation = self.spec.operations.get(self.operation)
         given = operation is not None and "attribute" in operation.shape_passed_as
         values = shape if given else None
-        node = Node(self.operation, Operand("s64", (len(shape),), values), Operand("bool", (), (special_zero,)))
+        operand = Operand(self.shape_type, (len(shape),), values)
+        node = Node(self.operation, operand, Operand("bool", (), (special_zero,)))
         graph = Graph(Declared(type_, dims, strides), (node,))
-        arriving = () if given else (("s64", (len(shape),), shape),)
+        arriving = () if given else ((self.shape_type, (len(shape),), shape),)
         return RowStep(graph, TensorSpec(type_, dims, layout, bits, start), arriving, False, (), False)
 
     def call(self, *arguments: object, **more: object) -> tuple[RowStep, Outcome]:
@@ -115,7 +119,8 @@ class _Checks:
     def check_rejection(self) -> Iterator[Check]:
         """Check that calls which every document forbids come back as Rejected."""
         shapes: dict[str, list[list[int]]] = {"rejected": [], "tensor": [], "ended": []}
-        for shape in _ILLEGAL:
+        illegal = self.choose_expressible(_ILLEGAL)
+        for shape in illegal:
             _, outcome = self.call(self.type, (2, 3), shape)
             if outcome.kind == "unsupported" and self.claims.excludes(outcome.message or ""):
                 continue  # as it says in `not_claimed`
@@ -128,22 +133,27 @@ class _Checks:
             if kind == "rejected" and not outcome.message:
                 yield Check("note", "rejection", "the rejection has no message; pass on the message of the library")
             shapes[kind].append(list(shape))
-        sound = f"{len(shapes['rejected'])} of {len(_ILLEGAL)} illegal calls come back as Rejected"
+        sound = f"{len(shapes['rejected'])} of {len(illegal)} illegal calls come back as Rejected"
         if shapes["tensor"]:
             sound += f"; {shapes['tensor']} were answered, which `conformance run` will judge"
         if shapes["ended"]:
             sound += f"; {shapes['ended']} ended the process or did not end, which it will judge too"
         problem = (
-            f"none of {len(_ILLEGAL)} illegal calls was rejected: does the adapter change shapes itself, "
+            f"none of {len(illegal)} illegal calls was rejected: does the adapter change shapes itself, "
             "or return the library's error as an answer?"
         )
         yield Check.of("rejection", sound, None if shapes["rejected"] else problem)
-        if isinstance(self.adapter, Isolated):  # a process with limited memory
-            yield self.check_volume()
+        wraps = self.choose_expressible(_WRAPS)
+        if wraps and isinstance(self.adapter, Isolated):  # a process with limited memory
+            yield self.check_volume(wraps)
 
-    def check_volume(self) -> Check:
+    def choose_expressible(self, shapes: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        """Return the shapes that fit the type of shape."""
+        return [shape for shape in shapes if all(entry in range_of(self.shape_type) for entry in shape)]
+
+    def check_volume(self, wraps: Iterable[tuple[int, ...]]) -> Check:
         """Check that neither counts of elements nor entries are kept in 32 bits, by the library or by the adapter."""
-        for shape in _WRAPS:
+        for shape in wraps:
             _, outcome = self.call(self.type, (2, 3), shape)
             if outcome.kind not in ("rejected", "unsupported"):
                 what = f"answered {list(outcome.dims or ())}" if outcome.kind == "tensor" else outcome.kind

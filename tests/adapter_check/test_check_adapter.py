@@ -26,7 +26,7 @@ MISBEHAVING = Path(__file__).parents[1] / "misbehaving.py"
 HEAD = """
 import numpy as np
 from conformance.adapter import FunctionAdapter
-from conformance.model import Unsupported
+from conformance.model import Rejected, Unsupported
 class Mine(FunctionAdapter):
     name, version = "mine", "1"
     def reshape(self, src, shape, special_zero):
@@ -42,7 +42,8 @@ def _rows() -> list[Row]:
 
 
 def checks(cli: Cli, backend: str, *options: str) -> tuple[int, list[dict[str, str]]]:
-    said = cli("check-adapter", backend, "--json", "--isolation", "none", *options)
+    isolation = () if "--isolation" in options else ("--isolation", "none")
+    said = cli("check-adapter", backend, "--json", *isolation, *options)
     return said.code, said.data["checks"]
 
 
@@ -79,6 +80,18 @@ SOUND = {
     "no great lengths, which an illegal call has": (
         "    not_claimed = ('declared', 'form', 'rank:65', 'length:2^31')\n"
         + reshape("if max(shape, default=0) >= 1 << 31: raise Unsupported('length:2^31')", COPIED, ANSWERED)
+    ),
+    "shape of the only type that the operation takes": (
+        "    operations = ('DynamicReshape-1',)\n"
+        "    def compile(self, graph):\n"
+        "        if graph.nodes[0].shape.type != 's32': raise Rejected('compile', 'shape is no s32')\n"
+        "        return super().compile(graph)\n" + reshape(COPIED, ANSWERED)
+    ),
+    "shape of the only type that is claimed": (
+        "    not_claimed = ('declared', 'form', 'rank:65', 'shape-type:s64')\n"
+        "    operations = ('Reshape-1',)\n"
+        + cannot("graph.nodes[0].shape.type != 's32'", "shape-type:s64")
+        + reshape(COPIED, ANSWERED)
     ),
     "no layouts, in which some ranks occur first": (
         "    not_claimed = ('declared', 'form', 'rank:65', 'layout')\n"
