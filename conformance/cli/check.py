@@ -94,14 +94,12 @@ def _check(suite: Path | None, sources: Path | None, lock: bool) -> _CheckResult
         KnownFaults(load_faults())
     except Malformed as malformed:
         return _CheckResults(None, 0, (), None, list(malformed.problems))
-    results = _check_cases(spec, suite, lock)
-    if sources is None:
-        return results
-    more, coverage = verify_documents(spec, sources)
+    more, coverage = ([], None) if sources is None else verify_documents(spec, sources)
+    results = _check_cases(spec, suite, lock, bool(more))
     return results._replace(coverage=coverage, problems=results.problems + more)
 
 
-def _check_cases(spec: Spec, folder: Path | None, lock: bool) -> _CheckResults:
+def _check_cases(spec: Spec, folder: Path | None, lock: bool, are_documents_wrong: bool) -> _CheckResults:
     path = find_folders(folder).cases
     try:
         suite = with_cases(spec, folder)
@@ -116,7 +114,8 @@ def _check_cases(spec: Spec, folder: Path | None, lock: bool) -> _CheckResults:
     is_bundled = spec.digest == digest_of_folders([find_spec_folder()])
     meetings = count_meetings(suite) if is_bundled and own is plan else ()
     problems += check_meetings(meetings)
-    if lock and set(problems) <= set(check_cases.lock_problems(suite, path)):  # a locked id is never unlocked
+    # a locked id is never unlocked
+    if lock and not are_documents_wrong and set(problems) <= set(check_cases.lock_problems(suite, path)):
         check_cases.lock(suite, path)
         if suite.folder is None:
             lock_suite(plan, path)

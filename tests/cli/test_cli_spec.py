@@ -158,6 +158,7 @@ def test_check_writes_the_ids_of_new_cases_only_with_lock(cli: Cli, tmp_path: Pa
     lock = suite / "cases" / "ids.lock"
     said = cli("check", "--suite", suite).expect(1, out="add --lock to lock it")
     assert said.out.endswith(f"next: conformance check --suite {suite} --lock\n")
+    cli("check", "--suite", suite, "--lock", "--sources", suite).expect(1, out="no text")  # it holds no document
     assert not lock.exists()
     cli("check", "--suite", suite, "--lock").expect(0)
     assert lock.read_text(encoding="utf-8").split() == ["added-one", "added-two"]
