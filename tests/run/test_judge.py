@@ -80,6 +80,23 @@ def test_a_call_that_changed_memory_fails_with_any_answer(outcome: OutcomeKind, 
 
 
 @pytest.mark.parametrize(
+    ("column", "unclaimed", "answer", "verdict"),
+    [
+        ("legal", "chain", RIGHT._replace(type="s32"), "not claimed"),
+        ("legal", "chain", RIGHT._replace(data=b"\0" * 24), "fail"),
+        ("legal", "type:f32", RIGHT._replace(data=b"\0" * 24), "not claimed"),
+        ("legal", "type:f16", RIGHT._replace(data=b"\0" * 24), "fail"),
+        ("no room", None, RIGHT._replace(data=b"\0" * 24), "observed"),
+    ],
+)
+def test_a_wrong_answer_where_nothing_is_due(
+    column: Column, unclaimed: str | None, answer: Outcome, verdict: Verdict
+) -> None:
+    expected = ExpectedAnswer(SOURCE, SRC.elements)
+    assert judge(answer, MEANINGS[column], expected, (unclaimed,) if unclaimed else ()).verdict == verdict
+
+
+@pytest.mark.parametrize(
     ("outcome", "kind", "name", "words"),
     [
         (OUTCOMES["tensor"], "illegal", "answered an illegal call", "f32[6], though the call breaks one-infer"),
