@@ -125,6 +125,17 @@ def test_errors_of_the_adapter_do_not_say_that_a_backend_fails(command: Command)
         assert "no" not in {word for cells in table_of(each.out).values() for word in cells}
 
 
+def test_an_error_of_the_adapter_in_one_case_is_no_conformity(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each rule has a pass all the same."""
+    monkeypatch.setattr(miniatures.LeavesOut, "claims", Claims(miniatures.ALL))
+    monkeypatch.setattr(miniatures.LeavesOut, "instead", "error")
+    said = command.run(mini("LeavesOut"), "--json").expect(1)
+    never_conforms(said)
+    assert words(said) == {"incomplete"}
+
+
 def test_errors_of_the_adapter_are_counted_beside_failures(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     raises = miniatures.Errs.instead
     monkeypatch.setattr(miniatures.Errs, "instead", lambda self, src: src if src and src.dims else raises(self, src))
