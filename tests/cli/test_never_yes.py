@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conformance.evidence.results import read
-from conformance.model import Claims, Outcome, Result
+from conformance.model import Claims, Outcome, Rejected, Result, Tensor
 from conformance.verdict.sentences import note_adapter_errors
 
 from .. import builders, miniatures
@@ -63,6 +63,19 @@ def test_a_rule_without_a_pass_is_named(command: Command) -> None:
     said = command.run("reference", "--json").expect(4)
     never_conforms(said)
     assert "no pass for the rule row-major-order" in said.data["why"]
+
+
+def test_a_rule_that_obliges_nobody_needs_no_pass(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def reject_many_dims(bent: object, answer: object, src: Tensor, shapes: object) -> object:
+        if len(src.dims) > 12:
+            raise Rejected("run", "too many dimensions")
+        return answer
+
+    monkeypatch.setattr(miniatures.Bent, "bent", reject_many_dims)
+    many = f'rank-limit, src: "T[{", ".join("1" * 13)}]", shape: [1], special_zero: false, expect: "T[1]"'
+    with (command.cases / "few0.yaml").open("a", encoding="utf-8") as file:
+        file.write(f"  - {{id: many-dims, rule: {many}}}\n")
+    assert command.run(mini("Bent"), "--json").expect(0).data["verdicts"]["observed"] > 0
 
 
 @pytest.mark.parametrize("instead", ["unsupported", "refused", "error", "other type"])

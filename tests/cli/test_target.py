@@ -46,6 +46,7 @@ def test_a_target_narrows_what_is_run_and_what_is_said(
     [
         ("ClaimsOne", "--operation StaticReshape --document reshape-spec-v0.7", "not shown: reshape-spec-v0.7"),
         ("ClaimsOne", "--document static-oneapi --document reshape-spec-v0.7", "not shown: reshape-spec-v0.7"),
+        ("ClaimsOne", "--operation StaticReshape --operation Reshape-1", "not shown: Reshape-1"),
         ("LeavesOutOneType", "--type f32 --type f16", "asked for and not shown: f16"),
     ],
 )
