@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..evidence.results import Target
-from ..model import BAD, BLAMES, ERROR, FAIL, NOT_CLAIMED, NOT_RUN, PASS, Blame, Claims, Result, Verdict
+from ..model import BAD, BLAMES, ERROR, FAIL, NOT_RUN, PASS, Blame, Claims, Result, Verdict
 from ..model.verdicts import FAILED_OR_WAIVED, SEVERITIES, Severity, StandingName, count_verdicts
 from ..plan.rows import Plan, Row
 from ..system.terminal import count_noun
@@ -179,7 +179,7 @@ def _choose_name(
         return "incomplete"
     if not counts.get(PASS):
         return "nothing shown"
-    return "conforms" if whole and not unshown and not counts.get(NOT_CLAIMED) else "incomplete"
+    return "conforms" if whole and not unshown else "incomplete"
 
 
 def describe_errors(number: int) -> str:
