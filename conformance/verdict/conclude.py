@@ -186,8 +186,7 @@ def conclude(
                 standing.append(group)
         # nobody asked for such rows and they count nowhere, but a failure in them is said
         if not within and not FAILED_OR_WAIVED.isdisjoint(group.verdicts[document] for document in about):
-            called = [each for each in group.rows if results[each.id].was_called]
-            unclaimed += [group._replace(rows=called)] if called else []
+            unclaimed.append(group)
         if not row.has_listed_type:
             unlisted.append(group)
     failing = (each for each in unclaimed if fails(each.verdicts.values()))

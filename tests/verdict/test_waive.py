@@ -96,7 +96,8 @@ def test_a_waiver_can_forbid_calls(command: Command, tmp_path: Path) -> None:
     assert (result.outcome.kind, result.detail) == ("none", f"{path}:2: `run: false`")
     assert not verify_report(command.out, plan_of(load_suite(command.folder))).mismatches
     assert command.run(FLUSHES, "--waivers", waivers(tmp_path, {"run": False, "expires": "2020-01-01"})).code == 1
-    assert "not claimed, crash" not in command.run(mini("LeavesOutHalf"), "--waivers", path).text
+    path = waivers(tmp_path, {"case": "eight", "run": False})  # which has rows of the types that are not claimed
+    assert "not claimed, crash" not in command.run(mini("LeavesOutHalf"), "--waivers", path).expect(0).text
 
 
 def test_no_report_calls_a_waived_test_right(command: Command, tmp_path: Path) -> None:
