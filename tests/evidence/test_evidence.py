@@ -115,6 +115,14 @@ FORGED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
 """With another seed, for example, an audit would call other rows again, such as those that pass."""
 
 
+@pytest.mark.parametrize(("step", "outcomes"), [(0, 1), (0, 2), (3, 2)])
+def test_a_row_has_an_outcome_of_the_step_that_decides_it(path: Path, step: int, outcomes: int) -> None:
+    """Evidence of another suite is not judged again, and is shown all the same."""
+    rewrite(path, lambda records: records[1].update(step=step, outcomes=records[1]["outcomes"] * outcomes))
+    with pytest.raises(InvalidEvidence, match="has no outcome of the step that decides it"):
+        read(path)
+
+
 @pytest.mark.parametrize("what", FORGED)
 def test_a_signed_file_that_contradicts_itself_is_refused(path: Path, what: str) -> None:
     header, footer, words = FORGED[what]
