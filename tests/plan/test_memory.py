@@ -24,6 +24,7 @@ from conformance.plan.memory import (
     volume_of,
 )
 from conformance.plan.rows import Plan, Row
+from conformance.run import call
 from conformance.run.call import elements_of
 from conformance.run.row import run_row, run_rows
 
@@ -212,6 +213,21 @@ def test_src_may_change_only_in_place(plan: Plan) -> None:
     assert judge(one, scribbling(GUARD_BYTES)) == ({"pass"}, None)
     assert not one.steps[0].src.touched
     assert judge(one, miniatures.Bent()) == ({"pass"}, None)
+
+
+@pytest.mark.parametrize("limit", [COPY_LIMIT_BYTES, 8])
+def test_a_wrong_answer_in_the_memory_of_src_stays_wrong(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch, limit: int
+) -> None:
+    """src is restored after the call, and a large answer is not copied."""
+
+    class SpoilsInPlace(miniatures.Bent):
+        def bent(self, answer: Any, src: Tensor, shapes: tuple[Tensor, ...]) -> Any:
+            src.memory[GUARD_BYTES] ^= 1
+            return src.array().reshape(answer.shape)
+
+    monkeypatch.setattr(call, "COPY_LIMIT_BYTES", limit)
+    assert judge(row(plan, "over-itself"), SpoilsInPlace())[0] == {"fail"}
 
 
 @pytest.mark.parametrize("at", [0, GUARD_BYTES, -1])
