@@ -15,6 +15,19 @@ from .calls import call, reshape
 from .remote_backends import LIMITS, Fresh, run_in_both, start, verdicts, write_backend, write_odd
 
 AGAIN = "again alone in a fresh process", "alone in a fresh process, like the row before"
+ONCE = """
+from conformance.adapters.reference import Reference
+
+
+class Once(Reference):
+    calls = 0
+
+    def compile(self, graph):
+        self.calls += 1
+        if self.calls > 1:
+            raise MemoryError
+        return super().compile(graph)
+"""
 SOMETIMES = """
 import os
 from pathlib import Path
@@ -140,6 +153,13 @@ def test_a_row_that_dies_after_a_flaky_one(tmp_path: Path, plan: Plan, fresh: Fr
     messages = [str(result.outcome.message) for result in results]
     assert ["flaky" in message for message in messages] == [True, False, False]
     assert [message.endswith(f"(deterministic: {AGAIN[0]})") for message in messages] == [False, True, False]
+
+
+def test_what_crashed_in_a_process_that_goes_on_is_called_in_another(tmp_path: Path, plan: Plan, fresh: Fresh) -> None:
+    backend = write_backend(tmp_path, ONCE, "Once")
+    asked = [row for row in plan.rows if row.case.id == "two-infers" and row.operation == "StaticReshape"]
+    messages = [str(result.outcome.message) for result in run_rows(asked, fresh(backend))]
+    assert ["flaky" in message for message in messages] == [False, True, True]
 
 
 def test_a_backend_that_knows_src_by_its_address(tmp_path: Path, plan: Plan, fresh: Fresh) -> None:

@@ -285,6 +285,19 @@ def test_an_answer_that_changes_later_fails(plan: Plan) -> None:
     assert judge(row(plan, "flattens", "DynamicReshape-1"), miniatures.ReusesItsAnswer()) == ({"pass"}, None)
 
 
+def test_an_answer_in_place_may_change_later(tmp_path: Path) -> None:
+    """src, which is restored for the next call, has the memory of the answer."""
+
+    class Compacts(miniatures.Bent):
+        def bent(self, answer: Any, src: Tensor, shapes: tuple[Tensor, ...]) -> Any:
+            src.memory[GUARD_BYTES : GUARD_BYTES + answer.nbytes] = answer.tobytes()
+            return Tensor(src.type, answer.shape, answer.strides, src.memory, GUARD_BYTES)
+
+    steps = '    layout: transposed\n    steps: [{expect: "T[4]"}, {expect: "T[4]"}]\n'
+    twice = row(plan_of_cases(tmp_path, IN_PLACE.replace("    expect: T[4]\n", steps)), "over-itself")
+    assert judge(twice, Compacts()) == ({"pass"}, None)
+
+
 def test_an_answer_that_is_gone_later_fails(plan: Plan) -> None:
     class Frees(miniatures.Bent):
         """Answers from memory that it clears at the next call."""
