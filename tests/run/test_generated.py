@@ -1,13 +1,14 @@
 """The steps of a case with `each` are one row, which names the step that fails."""
 
+from collections.abc import Iterator
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from conformance.model import Crashed, Result, Tensor
+from conformance.model import Crashed, Outcome, OutcomeKind, Result, Tensor, Verdict
 from conformance.plan.rows import Plan, Row
-from conformance.run.row import run_row
+from conformance.run.row import call_parts, judge_row, run_row
 from conformance.verdict.rejudge import find_contradictions
 
 from .. import miniatures
@@ -53,6 +54,23 @@ def test_the_first_step_that_fails_is_named(dies: bool) -> None:
     assert one.case.steps[done.step].src == (1000,)
     assert done.outcome.kind == ("crash" if dies else "tensor")
     assert done.diagnosis
+
+
+@pytest.mark.parametrize(
+    ("kinds", "verdict", "judged"),
+    [("unsupported tensor tensor", "not claimed", 3), ("tensor unsupported tensor", "not claimed", 3),
+     ("tensor crash tensor", "fail", 2)],
+)  # fmt: skip
+def test_the_worst_step_decides_up_to_the_first_that_fails(kinds: str, verdict: Verdict, judged: int) -> None:
+    one, looked_at = row(), list[int]()
+
+    def parts() -> Iterator[tuple[int, list[Outcome]]]:
+        for (number, outcomes), kind in zip(call_parts(one, miniatures.Bent()), kinds.split(), strict=False):
+            looked_at.append(number)
+            yield number, outcomes if kind == "tensor" else [Outcome(cast("OutcomeKind", kind), message="no")]
+
+    done = judge_row(one, miniatures.Bent(), parts(), frozenset(["rank:2"]))
+    assert ({*done.verdicts.values()}, len(looked_at)) == ({verdict}, judged)
 
 
 def test_evidence_of_a_failing_step_contradicts_nothing() -> None:
