@@ -334,6 +334,22 @@ def test_a_write_into_src_of_an_earlier_call(plan: Plan) -> None:
         assert judge(twice, miniatures.Bent()) == ({"pass"}, None)
 
 
+def test_a_write_into_src_of_the_call_before_the_last(tmp_path: Path) -> None:
+    class WritesTwoLater(miniatures.Bent):
+        def __init__(self) -> None:
+            self.sources: list[Tensor] = []
+
+        def bent(self, answer: Any, src: Tensor, shapes: tuple[Tensor, ...]) -> Any:
+            self.sources.append(src)
+            if len(self.sources) == 3:
+                self.sources[0].memory[GUARD_BYTES] ^= 1
+            return answer
+
+    text = CASES.replace('[{expect: "T[4, 3]"}, ', '[{expect: "T[4, 3]"}, {expect: "T[4, 3]"}, ')
+    done = run_row(row(plan_of_cases(tmp_path, text), "two-calls"), WritesTwoLater())
+    assert (done.diagnosis, done.step) == ("src of an earlier call changed", 2)
+
+
 def test_an_answer_may_have_more_dims_than_numpy_has() -> None:
     long = Tensor("f32", (1,) * 65 + (2,), (8,) * 65 + (4,), bytearray(range(8)), 0)
     assert elements_of(long) == bytes(range(8))
