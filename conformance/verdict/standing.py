@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..evidence.results import Target
-from ..model import BAD, BLAMES, ERROR, FAIL, NOT_RUN, PASS, Blame, Claims, Result, Verdict
+from ..model import BAD, BLAMES, ERROR, FAIL, NOT_CLAIMED, NOT_RUN, PASS, Blame, Claims, Result, Verdict
 from ..model.verdicts import FAILED_OR_WAIVED, SEVERITIES, Severity, StandingName, count_verdicts
 from ..plan.rows import Plan, Row
 from ..system.terminal import count_noun
@@ -175,7 +175,7 @@ def _choose_name(
         return "does not conform"
     if not counts:
         return "not claimed"
-    if counts.get(NOT_RUN) or counts.get(ERROR):  # neither says anything of the backend
+    if any(counts.get(verdict) for verdict in (NOT_RUN, NOT_CLAIMED, ERROR)):  # none says anything of the backend
         return "incomplete"
     if not counts.get(PASS):
         return "nothing shown"

@@ -17,7 +17,7 @@ from conformance.load.cases import load_suite
 from conformance.load.folders import find_cases_folder
 from conformance.load.spec import load_spec
 from conformance.model import Claims, Crashed, Outcome, Result
-from conformance.plan.rows import plan_of
+from conformance.plan.rows import Plan, plan_of
 from conformance.run.row import run_row
 from conformance.runner import run_suite
 from conformance.verdict.conclude import conclude
@@ -75,6 +75,16 @@ def test_a_suite_that_lost_cases_is_refused(tmp_path: Path, monkeypatch: pytest.
     cli("run", "reference", "--out", tmp_path / "out").expect(2, err="install the suite again")
     (cut / "ids.lock").unlink()
     assert load_suite().lost == ("ids.lock",)
+
+
+def test_a_claimed_row_that_is_called_not_claimed_is_no_success(plan: Plan) -> None:
+    """No run writes one. Each rule has a pass all the same, of another operation or row."""
+    passing = {row.id: Result(row.id, dict.fromkeys(row.documents, "pass"), (Outcome("none"),)) for row in plan.rows}
+    first = passing[plan.rows[0].id]
+    one_less = passing | {first.row: first._replace(verdicts=dict.fromkeys(first.verdicts, "not claimed"))}
+    claims = Claims(tuple(plan.suite.spec.operations))
+    names = [{each.name for each in conclude(plan, some, claims, Target()).standings} for some in (passing, one_less)]
+    assert names == [{"conforms"}, {"conforms", "incomplete"}]
 
 
 def test_evidence_has_a_line_for_every_row_or_those_of_k(command: Command) -> None:
