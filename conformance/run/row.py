@@ -221,8 +221,9 @@ def _repeat_call(
     times *= step.graph in programs and first.stage != "compile"  # what is rejected at compile is not compiled again
     in_process = not isinstance(adapter, Isolated)
     did = first._replace(message=None) if first.kind == "rejected" else (first.type, first.dims, first.data)
-    while outcome._replace(message=first.message) == first and calls < times and (seconds := end - monotonic()) > 0:
-        program, often = programs[step.graph], (times - calls, seconds)
+    while outcome._replace(message=first.message) == first and calls < times and (calls == 1 or monotonic() < end):
+        # at least once more, as one call of thousands would not tell that there was no time
+        program, often = programs[step.graph], (times - calls, max(0.001, end - monotonic()))
         if in_process:
             answer, error, made = call_often(partial(program.run, *arguments_of(step)), *often, did)
         else:
