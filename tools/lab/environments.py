@@ -103,7 +103,10 @@ class Installation:
             raise CannotMake(f"{cannot} ended with an error")
 
     def run(self, words: Sequence[str]) -> int:
-        """Run Python of the environment with some words, in the clone; return its exit code."""
+        """Run Python of the environment with some words, in the clone; return its exit code, after a signal as a shell.
+
+        The largest of several codes counts.
+        """
         named = {known.variable for known in read_bundled_backends().values()}  # an environment has its own libraries
         variables = {name: value for name, value in os.environ.items() if name not in named}
         if (library := self.environment.library) is not None:
@@ -111,9 +114,7 @@ class Installation:
         code = subprocess.run(
             [str(self.python), *words], cwd=self.clone, env=variables, stdin=subprocess.DEVNULL, check=False
         ).returncode
-        return (
-            128 - code if code < 0 else code
-        )  # after a signal, as a shell has it: the largest of several codes counts
+        return 128 - code if code < 0 else code
 
 
 def list_run_words(environment: Environment, backend: str, out: Path, jobs: int) -> list[str]:
