@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from ..model import BAD, FAIL, NOT_RUN, RIGHT, Verdict, worst
+from ..plan.rows import Row
 from ..system.exit_codes import VOIDS_VERDICTS
 from ..system.groups import group_pairs
 from ..verdict.blame import find_worst_severity
@@ -64,7 +65,7 @@ def write(root: Element) -> str:
 
 
 def _count_elements(run: JudgedRun, rows: Iterable[RowResult]) -> dict[str, int]:
-    elements = [_choose_element(run, result) for result in rows]
+    elements = [_choose_element(result.row, _find_verdict(run, result)) for result in rows]
     named = {"failures": "failure", "errors": "error", "skipped": "skipped"}
     return {"tests": len(elements), **{name: elements.count(element) for name, element in named.items()}}
 
@@ -75,10 +76,9 @@ def _find_verdict(run: JudgedRun, result: RowResult) -> Verdict:
     return worst(asked) if asked else result.worst
 
 
-def _choose_element(run: JudgedRun, result: RowResult) -> str | None:
+def _choose_element(row: Row, verdict: Verdict) -> str | None:
     """Choose the element for the verdict of a row; None if the row is right."""
-    verdict = _find_verdict(run, result)
-    if verdict in BAD and result.row.has_listed_type:
+    if verdict in BAD and row.has_listed_type:
         return "failure" if verdict == FAIL else "error"
     return None if verdict in RIGHT else "skipped"
 
@@ -98,7 +98,8 @@ def _add_row(run: JudgedRun, suite: Element, result: RowResult) -> None:
     for document, blamed in blames.items():
         what = f"{blamed.severity}; {blamed.blame}: {blamed.premise.rule}"
         make(properties, "property", name=f"failure in {document}", value=what)
-    element, verdict = _choose_element(run, result), _find_verdict(run, result)
+    verdict = _find_verdict(run, result)
+    element = _choose_element(row, verdict)
     if element == "skipped":
         why = run.explain_not_run(result) if verdict == NOT_RUN else format_answer(result)
         uncounted = f", not counted, as no document lists {row.type}" if verdict in BAD else ""

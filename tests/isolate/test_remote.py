@@ -155,7 +155,7 @@ def test_a_row_that_dies_after_a_flaky_one(tmp_path: Path, plan: Plan, fresh: Fr
     assert [message.endswith(f"(deterministic: {AGAIN[0]})") for message in messages] == [False, True, False]
 
 
-def test_what_crashed_in_a_process_that_goes_on_is_called_in_another(tmp_path: Path, plan: Plan, fresh: Fresh) -> None:
+def test_a_crash_that_ends_no_process_is_called_in_another(tmp_path: Path, plan: Plan, fresh: Fresh) -> None:
     backend = write_backend(tmp_path, ONCE, "Once")
     asked = [row for row in plan.rows if row.case.id == "two-infers" and row.operation == "StaticReshape"]
     messages = [str(result.outcome.message) for result in run_rows(asked, fresh(backend))]

@@ -245,7 +245,7 @@ class Reference(Right):
 
 
 def test_a_mutant_that_is_only_slow_is_not_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The time was that of all rows together, of which the reference needs a third."""
+    """The time was for all rows together, and the reference alone needs a third of it."""
     some, mutant = [row for row in rows() if row.first is None][:6], Mutant("", 1, "", "", SLOW)
     monkeypatch.setattr("conformance.selfcheck.mutants.MAX_SECONDS", 0.3)
     assert KillerSearch(some).find_killer(mutant).killer is None
