@@ -11,7 +11,7 @@ from itertools import accumulate
 from pathlib import Path
 
 from ..system.files import sha256_of
-from .find import command_of, file_of
+from .find import command_of, file_of, module_of
 
 
 def digest_of_adapter(backend: str) -> str | None:
@@ -35,28 +35,33 @@ def _list_files_of_adapter(backend: str) -> list[Path]:
         return []
     if backend.startswith("cmd:"):
         return [file for file in map(Path, command_of(backend)) if file.is_file()]
-    return _with_imports(path, own=".py:" in backend)  # such a file can import those beside it by name alone
+    if ".py:" in backend:  # such a file can import those beside it by name alone
+        return _with_imports(path, path.parent, None)
+    package = module_of(backend).partition(".")[0]
+    own = [at.parent for at in path.parents if at.name == package != "conformance"]  # the suite has a digest of its own
+    return _with_imports(path, next(iter(own), None), package)
 
 
-def _with_imports(path: Path, own: bool) -> list[Path]:
+def _with_imports(path: Path, root: Path | None, package: str | None) -> list[Path]:
     """Return a file, then the files that it and they import from their folders, by name.
 
-    `own`: a plain import finds the files beside it too.
+    `root`: where an absolute import looks. `package`: the only one there that is the adapter's; None: all are.
     """
     files, rest = {path}, [path] if path.suffix == ".py" else []
     while rest:
         file = rest.pop()
-        new = {found for found in {*_imports_of(file, path.parent if own else None)} - files if found.is_file()}
+        new = {found for found in {*_imports_of(file, root, package)} - files if found.is_file()}
         rest += new
         files |= new
     return [path, *sorted(files - {path})]
 
 
-def _imports_of(path: Path, beside: Path | None) -> Iterator[Path]:
-    """Yield the files that a module may import from its folder or one above, and from `beside` by their names alone."""
+def _imports_of(path: Path, root: Path | None, package: str | None) -> Iterator[Path]:
+    """Yield the files that a module may import from its folder or one above, and from `root` by an absolute name."""
     for level, name in _find_imported_names(path.read_bytes()):
-        for folder in path.parents[level - 1 : level] if level else filter(None, [beside]):
-            first, *deeper = name.split(".")
+        first, *deeper = name.split(".")
+        absolute = [root] if root and package in (None, first) else []
+        for folder in path.parents[level - 1 : level] if level else absolute:
             for module in accumulate(deeper, Path.joinpath, initial=folder / first):
                 yield from (module.with_name(f"{module.name}.py"), module / "__init__.py")
 

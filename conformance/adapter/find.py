@@ -101,9 +101,7 @@ def command_of(backend: str) -> list[str]:
 def file_of(backend: str) -> Path | None:
     if backend.startswith("cmd:"):
         return next(map(Path, command_of(backend)), None)
-    module = _find_class_path(name_and_device(backend)[0]).rpartition(":")[0]
-    if module == "planted":
-        module = "conformance.adapters.planted"
+    module = module_of(backend)
     if module.endswith(".py"):
         return Path(module)
     try:
@@ -111,6 +109,12 @@ def file_of(backend: str) -> Path | None:
     except (ImportError, ValueError):
         return None
     return Path(file) if file else None
+
+
+def module_of(backend: str) -> str:
+    """Return the module, or the path of the file, that has the class of an adapter."""
+    module = _find_class_path(name_and_device(backend)[0]).rpartition(":")[0]
+    return "conformance.adapters.planted" if module == "planted" else module
 
 
 def _look_for(module: str) -> tuple[str | None, list[str]]:

@@ -4,6 +4,8 @@ import hashlib
 import sys
 from pathlib import Path
 
+import pytest
+
 from conformance.adapter import digest_of_adapter
 from conformance.system.files import sha256_of
 
@@ -28,6 +30,25 @@ def test_a_change_of_any_imported_file_changes_the_digest(tmp_path: Path) -> Non
         (tmp_path / name).write_text(f"{text}# other\n")
         digests.append(digest_of_adapter(f"{tmp_path / 'mine.py'}:Mine"))
     assert len(set(digests)) == 1 + len(IMPORTED)
+
+
+def test_a_module_of_a_package_is_pinned_with_what_it_imports_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {
+        "packed/__init__.py": "", "packed/mine.py": "from packed.help import a\nimport other\n",
+        "packed/help/__init__.py": "from packed import last\n", "packed/last.py": "", "other.py": "",
+    }  # fmt: skip
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    digests = [digest_of_adapter("packed.mine:Mine")]
+    for name in ("packed/mine.py", "packed/help/__init__.py", "packed/last.py", "other.py"):
+        (tmp_path / name).write_text(f"{files[name]}# other\n")
+        digests.append(digest_of_adapter("packed.mine:Mine"))
+    assert len(set(digests[:-1])) == 4
+    assert digests[-1] == digests[-2], "another package is no part of the adapter"
 
 
 def test_one_file_is_pinned_by_its_digest_and_several_by_theirs(tmp_path: Path) -> None:
