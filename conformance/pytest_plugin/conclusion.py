@@ -125,7 +125,7 @@ class SessionConclusion:
             if result is None and folder is None:
                 continue
             result = result or make_result_without_call(row, NOT_RUN)
-            uncalled[row.case.id] += result.detail == AFTER_HANGS
+            uncalled[row.case.id] += result.outcomes == AFTER_HANGS
             fewer.extend(note_fewer_calls(row, result))
             writer.row(result)
         for result in self.results.values():

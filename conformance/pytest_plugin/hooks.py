@@ -212,9 +212,9 @@ class ConformanceSession:
 
     def skip_reason(self, row: Row, result: Result) -> str:
         """Say what of a row the backend does not claim, or why the row was not called."""
-        if result.detail == AFTER_HANGS:
+        if result.outcomes == AFTER_HANGS:
             words = [*list_run_words(self.setup.header), "--max-hangs", "0", *list_row_options(row)]
-            return f"{result.detail}; to call it: {shlex.join(words)}"
+            return f"{result.outcome.describe()}; to call it: {shlex.join(words)}"
         if NOT_RUN in result.verdicts.values():
             return "; ".join(["not run", *note_processes(self.adapter)])
         if row.operation not in self.setup.claims.operations:

@@ -216,7 +216,7 @@ def _find_unasked(evidence: Evidence, plan: Plan, own: Plan) -> Mapping[str, int
     """Find the rows that a run did not call because of its target, with the number of tests. `own`: its plan."""
     target, every = evidence.target, Claims(tuple(plan.suite.spec.operations))
     chosen = {row.id for row in own.rows}
-    called = {result.row for result in evidence.results if not result.is_not_run or result.detail}
+    called = {result.row for result in evidence.results if not result.is_not_run or result.outcome.message}
     return {
         row.id: len(row.documents)
         for number, row in enumerate(plan_under_nonce(plan, evidence.header.get("nonce")).rows)

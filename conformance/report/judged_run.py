@@ -15,7 +15,7 @@ from ..meaning.contract import Contract, contracts
 from ..model import BAD, NOT_CLAIMED, NOT_RUN, Claims, Verdict
 from ..model.verdicts import STANDING_NAMES, Label, count_failed
 from ..plan.rows import Plan, Row, parse_drawn_id
-from ..run.ended_process import AFTER_HANGS, hung_twice
+from ..run.ended_process import AFTER_HANGS
 from ..system.exit_codes import VOIDS_VERDICTS
 from ..system.groups import group_pairs
 from ..system.terminal import count_noun
@@ -122,7 +122,7 @@ class JudgedRun:
     def left_out(self) -> Mapping[str, tuple[RowResult, ...]]:
         """Rows that the run was not meant to make, by reason; reports give only their number."""
         chosen = self.target.row_options or self.target.shard
-        listed = (LOST, AFTER_HANGS) if chosen else (LOST, AFTER_HANGS, TOO_LARGE)
+        listed = (LOST, AFTER_HANGS[0].describe(), *(() if chosen else (TOO_LARGE,)))
         return {why: rows for why, rows in self.not_run.items() if why not in listed}
 
     @cached_property
@@ -131,19 +131,14 @@ class JudgedRun:
         left_out = {result.row.id for rows in self.left_out.values() for result in rows}
         return tuple(result for result in self.rows if result.row.id not in left_out)
 
-    @cached_property
-    def _hung(self) -> frozenset[tuple[str, str]]:
-        """The cases and operations with a row that hung. Evidence does not say which rows were not called for that."""
-        return frozenset((each.row.case.id, each.row.operation) for each in self.rows if hung_twice(each.result))
-
     def explain_not_run(self, result: RowResult) -> str:
         row = result.row
         if "large" in row.facets and not self.target.large:
             return TOO_LARGE
         if not is_in_target(row, self.target, self.claims):
             return "outside the target of this run"
-        if not (self.target.last_failed or self.target.shard) and (row.case.id, row.operation) in self._hung:
-            return AFTER_HANGS
+        if result.result.outcomes == AFTER_HANGS:
+            return AFTER_HANGS[0].describe()
         if self.target.row_options:
             return f"not chosen by {self.target.row_options}"
         if self.target.shard:

@@ -11,7 +11,8 @@ from .call import read_message
 
 _AGAIN = "(deterministic: again alone in a fresh process)"
 _ALIKE = "(deterministic: alone in a fresh process, like the row before)"
-AFTER_HANGS = "not called: the rows before it of this case and operation hung"
+AFTER_HANGS = (Outcome("none", message="the rows before it of this case and operation hung"),)
+"""The outcomes of a row that is not called because of `HangPolicy.max_hangs`."""
 
 
 class HangPolicy(NamedTuple):

@@ -53,7 +53,7 @@ def run_rows(
             yield make_result_without_call(row, NOT_CLAIMED)
             continue
         if hangs is not None and hangs.must_skip(row):
-            yield make_result_without_call(row, NOT_RUN)._replace(detail=AFTER_HANGS)
+            yield make_result_without_call(row, NOT_RUN)._replace(outcomes=AFTER_HANGS)
             continue
         began = perf_counter()
         previous = run_row(row, adapter, claims.find_unclaimed(row.facets), previous)

@@ -133,7 +133,7 @@ def run_suite(
                     continue
                 if result is not None:  # None: a drawn row that did not fail, or not the first that fails so
                     notes.extend(note_fewer_calls(row, result))
-                    uncalled[row.case.id] += result.detail == AFTER_HANGS
+                    uncalled[row.case.id] += result.outcomes == AFTER_HANGS
                     judged = setup.apply_waivers(row, result)
                     writer.row(judged)
                     failed_of_cases += not is_drawn and any(

@@ -22,6 +22,7 @@ from ..model.verdicts import FAILED_OR_WAIVED
 from ..plan.memory import count_max_answer_bytes, find_dims_error, size_of
 from ..plan.rows import Plan, Row, parse_drawn_id
 from ..plan.steps import RowStep
+from ..run.ended_process import AFTER_HANGS, hung_twice
 from ..run.judge import find_deciding_step, judge_step
 from ..system.progress import track
 from .blame import Blamer
@@ -77,9 +78,13 @@ def find_contradictions(plan: Plan, results: Mapping[str, Result], header: Mappi
             yield f"the waiver of {waiver['place']} {why}"
             return
     blamer = Blamer(plan.suite.spec.rules)
+    of_row = {row.id: (row.case.id, row.operation) for row in plan.rows}
+    hung = {of_row.get(result.row) for result in results.values() if hung_twice(result)}
     for row in track("judging again", plan.rows, len(plan.rows)):
         result = results.get(row.id)
         if result is not None:
+            if result.outcomes == AFTER_HANGS and of_row[row.id] not in hung:
+                yield f"{row.id}: says that rows of its case hung, and none did"
             yield from _contradict_row(row, result, claims, header.get("isolation", "none"))
             yield from _contradict_waiver(row, result, header, blamer)
 
@@ -117,7 +122,8 @@ def _misfit_of(row: Row, result: Result) -> str | None:
     if not 0 <= result.step < (len(row.case.steps) if kept == len(outcomes) else len(outcomes)):
         return f"is decided by step {result.step + 1} of {len(outcomes)}"
     if not result.was_called:
-        return "was not called and has more than that" if outcomes != NOT_CALLED or any(digests) else None
+        is_bare = outcomes in (NOT_CALLED, AFTER_HANGS) and not any(digests)
+        return None if is_bare else "was not called and has more than that"
     if len(outcomes) != kept or len(digests) not in (0, len(outcomes)):
         return f"has {kept} steps, and {len(outcomes)} outcomes with {len(digests)} contents"
     for number, (outcome, digest) in enumerate(zip(outcomes, digests or [None] * len(outcomes), strict=True)):

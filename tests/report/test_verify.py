@@ -9,10 +9,11 @@ import pytest
 
 from conformance.evidence.folder import REPORTS
 from conformance.evidence.results import InvalidEvidence
-from conformance.model import VERDICTS, Outcome, Result, Verdict
+from conformance.model import NOT_RUN, VERDICTS, Outcome, Result, Verdict
 from conformance.plan.rows import Plan, Row
 from conformance.report import embedded
 from conformance.report.verify import OtherSuite, verify_report
+from conformance.run.ended_process import AFTER_HANGS
 from conformance.run.row import make_result_without_call
 from conformance.verdict.rejudge import find_contradictions
 
@@ -268,3 +269,18 @@ def test_a_row_that_was_not_called_may_be_not_claimed(plan: Plan) -> None:
         assert {
             verdict for verdict in VERDICTS if not list_contradictions(plan, row, rows[verdict], header)
         } == possible
+
+
+def test_a_row_is_not_called_after_hangs_only_if_one_of_its_case_hung(plan: Plan) -> None:
+    first, second = (row for row in plan.rows if row.id in ("turns[StaticReshape-f32]", "turns[StaticReshape-bf16]"))
+    left_out = make_result_without_call(second, NOT_RUN)._replace(outcomes=AFTER_HANGS)
+    hung = Outcome("timeout", message="no answer (deterministic: again alone in a fresh process)")
+    results = {
+        first.id: Result(first.id, dict.fromkeys(first.documents, "fail"), (hung,), 0, "timeout", "timeout"),
+        second.id: left_out,
+    }
+    header = {"claims": {"operations": ["StaticReshape"]}, "isolation": "worker"}
+    assert not list(find_contradictions(plan, results, header))
+    results[first.id] = make_result_without_call(first, NOT_RUN)
+    wrong = f"{second.id}: says that rows of its case hung, and none did"
+    assert list(find_contradictions(plan, results, header)) == [wrong]
