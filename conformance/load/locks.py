@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import takewhile
+import re
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,11 +13,12 @@ LOCK = "ids.lock"
 SUITES_LOCK = "suites.lock"
 """For each number of rows their digest and the digests of the suites that have had them, the newest last."""
 
+_LOCKED = re.compile(r"rows (\w+) of (\d+) cases and (\d+) combinations((?:\s+(?!rows\b)\w+)*)")
 
-def read_lock(folder: Path, name: str = LOCK) -> list[str]:
-    """Return the ids that the cases of a folder have ever had, or the words of another such file."""
-    path = folder / name
-    return content_of(path).decode("utf-8", "replace").split() if path.exists() else []
+
+def read_lock(folder: Path) -> list[str]:
+    """Return the ids that the cases of a folder have ever had."""
+    return _read(folder / LOCK).split()
 
 
 class LockedRows(NamedTuple):
@@ -36,12 +37,10 @@ class LockedRows(NamedTuple):
 
 def read_locked_rows(folder: Path) -> list[LockedRows]:
     """Read which suites have had which rows. Later ones have all rows of those before."""
-    found, words = [], read_lock(folder, SUITES_LOCK)
-    for begin in (at for at, word in enumerate(words) if word == "rows"):
-        digest, cases, combinations = words[begin + 1], int(words[begin + 3]), int(words[begin + 6])
-        suites = takewhile(lambda word: word != "rows", words[begin + 8 :])
-        found.append(LockedRows(digest, cases, combinations, tuple(suites)))
-    return found
+    return [
+        LockedRows(digest, int(cases), int(combinations), tuple(suites.split()))
+        for digest, cases, combinations, suites in _LOCKED.findall(_read(folder / SUITES_LOCK))
+    ]
 
 
 def find_earlier_suites(folder: Path, digest: str) -> dict[str, EarlierSuite]:
@@ -58,3 +57,7 @@ def find_earlier_suites(folder: Path, digest: str) -> dict[str, EarlierSuite]:
         for each in locked
         for suite in each.suites
     }
+
+
+def _read(path: Path) -> str:
+    return content_of(path).decode("utf-8", "replace") if path.exists() else ""

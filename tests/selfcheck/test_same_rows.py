@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from conformance.load.folders import find_cases_folder
-from conformance.load.locks import LOCK, find_earlier_suites, read_locked_rows
+from conformance.load.locks import LOCK, SUITES_LOCK, find_earlier_suites, read_locked_rows
 from conformance.model import EarlierSuite
 from conformance.selfcheck.check_cases import TO_LOCK, lock_problems
 from conformance.selfcheck.same_rows import digest_rows, lock_suite
@@ -50,6 +50,16 @@ def test_a_suite_joins_those_with_its_rows(tmp_path: Path) -> None:
     assert [each.suites for each in read_locked_rows(tmp_path)] == [(plan.suite.digest, "b" * 64)]
     lock_suite(replace(later, rows=plan.rows[1:]), tmp_path)
     assert [each.suites for each in read_locked_rows(tmp_path)] == [("b" * 64,)], "a row is gone"
+
+
+@pytest.mark.parametrize("cut", [0, 1, 3, 6, 8])
+def test_suites_below_a_damaged_line_are_unknown(tmp_path: Path, cut: int) -> None:
+    """It was a traceback."""
+    words = ["rows", "a" * 64, "of", "3", "cases", "and", "2", "combinations", "b" * 64]
+    (tmp_path / SUITES_LOCK).write_text(" ".join(words[:cut] + words[cut + 1 :]))
+    assert find_earlier_suites(tmp_path, "b" * 64) == {}
+    (tmp_path / SUITES_LOCK).write_text(" ".join(words))
+    assert "b" * 64 in find_earlier_suites(tmp_path, "b" * 64)
 
 
 @pytest.mark.usefixtures("three_drawn_rows")
