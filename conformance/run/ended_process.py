@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from ..model import Adapter, Outcome, Result
 from ..plan.rows import Row
-from .call import read_message
 
 _AGAIN = "(deterministic: again alone in a fresh process)"
 _ALIKE = "(deterministic: alone in a fresh process, like the row before)"
@@ -69,7 +68,7 @@ def confirm(
     if restart is None:
         return outcomes
     if len(outcomes) == 1 and previous is not None and _had_fresh_process(row, outcomes[0], previous):
-        return [outcomes[0]._replace(message=read_message(f"{outcomes[0].message} {_ALIKE}"))]
+        return [outcomes[0]._replace(message=f"{outcomes[0].message} {_ALIKE}")]
     restart()
     again = call_again()
     worse = []
@@ -77,11 +76,11 @@ def confirm(
         if not first.ends_process:
             worse.append(second if second.ends_process else first)
         elif second.kind == first.kind:
-            worse.append(first._replace(message=read_message(f"{first.message} {_AGAIN}")))
+            worse.append(first._replace(message=f"{first.message} {_AGAIN}"))
         else:
             after = f"the call before it was {previous.row}" if previous else "it was the first call"
             note = f"(flaky: not alone in a fresh process; {after})"
-            worse.append(first._replace(message=read_message(f"{first.message} {note}")))
+            worse.append(first._replace(message=f"{first.message} {note}"))
     return worse
 
 

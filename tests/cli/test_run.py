@@ -308,8 +308,8 @@ class DiesByScript(miniatures.Bent):
         self.script, self.restarts = list(script), 0
 
     def bent(self, answer: Any, src: Any, shapes: Any) -> Any:
-        if self.script.pop(0) == "dies":
-            raise Crashed("SIGSEGV")
+        if (act := self.script.pop(0)) != "lives":
+            raise Crashed("SIGSEGV" if act == "dies" else 3000 * "S")
         return answer
 
     def restart(self) -> None:
@@ -319,6 +319,7 @@ class DiesByScript(miniatures.Bent):
 @pytest.mark.parametrize(("case", "script", "steps", "words"), [
     ("flattens", "lives", "tensor", ""),
     ("flattens", "dies dies", "crash", "SIGSEGV (deterministic: again alone in a fresh process)"),
+    ("flattens", "dies-wordily dies-wordily", "crash", "(deterministic: again alone in a fresh process)"),
     ("flattens", "dies lives", "crash", "(flaky: not alone in a fresh process; the call before it was eight)"),
     ("two-calls", "lives dies lives dies", "tensor crash", "(deterministic: again alone in a fresh process)"),
     (
