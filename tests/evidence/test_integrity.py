@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conformance.evidence.results import read
-from conformance.isolate.process.memory import MemoryReader
+from conformance.isolate.process.tensor_memory import MemoryReader
 from conformance.system.files import lock_folder
 
 from .. import builders

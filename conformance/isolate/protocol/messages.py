@@ -16,7 +16,7 @@ from ...model.types import WIDTH
 from ...plan.memory import find_dims_error, size_of
 from ...system.json_forms import KeyTwice, refuse_twice
 from ...system.text import describe_unknown, quote
-from ..process.memory import Edge
+from ..process.tensor_memory import Edge
 
 VERSION = "reshape-conformance/1"
 MAX_LINE_BYTES = 1 << 20

@@ -19,8 +19,8 @@ from ...run.call import AnswerOrError, attempt
 from ...run.concurrent import ProgramRun
 from ...system.exit_codes import USAGE
 from ..process.launch import DEFAULT_LIMITS, ProcessLimits, import_code, start
-from ..process.memory import MMAP, TRIM, SharedMemory
 from ..process.own_command import Terminated
+from ..process.tensor_memory import MMAP, TRIM, SharedMemory
 from ..process.usage import ProcessEnd, ProcessSample, growth_of
 from .calls import SentCall, SessionProgram, UnreportedChange
 from .messages import ProtocolError

@@ -14,7 +14,7 @@ from ...model import AnswerNotRead, Claims, Crashed, Identity, Rejected, RemoteE
 from ...model.types import WIDTH
 from ...plan.memory import count_max_answer_bytes, has_no_memory, strides_of, volume_of
 from ...system.text import MAX_TEXT_CHARACTERS, quote, shorten
-from ..process.memory import MAX_BYTES_AT_PAGE, Edge, MemoryReader, SharedMemory
+from ..process.tensor_memory import MAX_BYTES_AT_PAGE, Edge, MemoryReader, SharedMemory
 from ..process.usage import CALLS_APART, ProcessSample
 from . import messages
 from .calls import SentCall, SessionProgram, UnreportedChange, WatchedMemory

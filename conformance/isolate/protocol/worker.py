@@ -34,7 +34,7 @@ from ...run.call import (
 from ...run.concurrent import run_in_threads
 from ...system.exit_codes import CANNOT_START
 from ...system.text import MAX_TEXT_CHARACTERS, as_text, shorten
-from ..process.memory import GuardedPages
+from ..process.tensor_memory import GuardedPages
 from ..process.usage import measure
 from . import messages
 from .messages import ProtocolError, encode_integer

@@ -1,4 +1,4 @@
-"""Memory across processes: beside a page that nobody may read, shared with a worker, and read in a worker."""
+"""Memory of tensors across processes: beside a page that nobody may read, shared with a worker, read in a worker."""
 
 from __future__ import annotations
 
