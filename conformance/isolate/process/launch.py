@@ -1,4 +1,4 @@
-"""Start a process for a backend, and kill it with every process that it started."""
+"""Start a process for a backend, limit its memory, and kill it with every process that it started."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def start(
     env: Mapping[str, str] | None = None,
     streams: tuple[int, int, int] = (subprocess.PIPE,) * 3,
 ) -> ProcessHandle:
-    """Start a command as the leader of a new session."""
+    """Start a command as the leader of a new session, with no more address space than the limits allow."""
     if sys.platform == "win32":
         raise CannotStart("a process for the backend needs POSIX pipes; on Windows add --isolation none")
     if _find_own_limits() != _LIMITS_AT_FIRST:  # a backend can do that, and may not be called without what it needs
