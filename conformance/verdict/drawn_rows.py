@@ -1,4 +1,4 @@
-"""The drawn rows that a run called, drawn again: evidence holds only those that failed first in their way."""
+"""Draw the drawn rows of a run again, and say which failures are of one kind: evidence holds the first of each."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def find_comparable(plan: Plan, old: Evidence, new: Evidence) -> frozenset[str]:
 
 
 def make_failure_key(row: Row, result: Result) -> tuple[str | None, str, tuple[str, ...]]:
-    """Return the kind of a failure, waived or not. Evidence holds the first of each kind among drawn rows."""
+    """Return what failures of a kind have in common, waived or not. Of drawn rows evidence holds the first of each."""
     failing = tuple(document for document, verdict in result.verdicts.items() if verdict in FAILED_OR_WAIVED)
     return result.diagnosis, row.case.rule, failing
 
