@@ -1,4 +1,4 @@
-"""The claims of an adapter: the names that they can have, and the check that it has only these, and an identity."""
+"""Check the identity of an adapter and the names in its claims. model/backends.py says what these names exclude."""
 
 from __future__ import annotations
 

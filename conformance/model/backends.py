@@ -66,6 +66,7 @@ class Claims(NamedTuple):
 
     @lru_cache(4096)  # noqa: B019 - claims are few, and rows share facets
     def find_unclaimed(self, facets: frozenset[str]) -> frozenset[str]:
+        """Find the facets of a row that the claims exclude: they are why it is `not claimed`."""
         return frozenset(facet for facet in facets if self.excludes(facet))
 
 
