@@ -204,6 +204,7 @@ class Spec:
     """The whole content of spec/."""
 
     documents: Mapping[str, Document]
+    """By id, in the order of sources.yaml, which reports keep."""
     operations: Mapping[str, Operation]
     rules: Mapping[str, Rule]
     findings: Mapping[str, Finding]
