@@ -62,6 +62,7 @@ class GuardedBuffer:
     copy: bytes | None
     """None if the tensor is large, and its elements, which lie between two guards, can be made again."""
     elements: Elements
+    """Those of each right answer, too."""
 
     @property
     def before(self) -> bytes:
@@ -189,7 +190,7 @@ def count_max_answer_bytes(src: tuple[int, ...]) -> int:
 
 
 def patterns(src_spec: TensorSpec) -> Words:
-    """Return the elements of a source as unsigned integers, flat, in row-major order."""
+    """Return the elements of a source, and so of each right answer: unsigned integers, flat, in row-major order."""
     volume = volume_of(src_spec.dims)
     if src_spec.layout not in REPEATING or not volume:
         return _make_words(src_spec, volume)
