@@ -1,4 +1,4 @@
-"""Choose the exit code of a run from its standings, and say why."""
+"""Choose the exit code of a run from its standings, and say why; conclude.py may put a doubt in its place."""
 
 from __future__ import annotations
 
