@@ -122,7 +122,7 @@ BLAMES: dict[Blame, str] = {
 
 Severity = Literal["ends the process", "wrong answer", "rejects a legal call", "accepts an illegal call"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
-"""What a failing result does to a user, the worst first. A hang counts as the end of the process."""
+"""What a failure does to a user, the worst first; LABELS colours them. A hang counts as the end of the process."""
 
 
 def describe_severity(severity: Severity, number: int) -> str:
