@@ -175,17 +175,17 @@ def draw_other_form(draw: SeededDraws, types: Sequence[str]) -> Case:
     if form.get("shape_rank") == 0:  # it has one entry, and the shape of another node or call may have more
         call = call._replace(shape=(math.prod(call.src),))
         among = "declared" if among == "declared" else "alone"
-    if form.get("dst_type") == type_:
+    if form.get("dst_type") == type_:  # dst has this type anyway
         form = {}
+    if among == "declared":
+        form = {**form, "declared": guess_answer(call)}
     if among == "chain":
-        call = call._replace(shape=draw_same_volume(draw, call.src), special_zero=False)
-        steps = [draw_step(draw, type_, call, [call._replace(shape=draw_same_volume(draw, call.src))])]
+        before, last = (call._replace(shape=draw_same_volume(draw, call.src), special_zero=False) for _ in range(2))
+        steps = [draw_step(draw, type_, before, [last])]
     else:
-        if among == "declared":
-            form = {**form, "declared": guess_answer(call)}
         steps = [draw_step(draw, type_, call)]
-        if among == "sequence":
-            steps.append(draw_step(draw, type_, _draw_like(draw, call)))
+    if among == "sequence":
+        steps.append(draw_step(draw, type_, _draw_like(draw, call)))
     if attribute is not None:  # a call means what the attribute says
         steps = [replace(step, special_zero=(*step.special_zero[:-1], flag)) for step in steps]
     return _case_of(steps, **form)
