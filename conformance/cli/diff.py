@@ -36,12 +36,12 @@ def add_options(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compare two runs or documents and print or write the difference; 1 if a run got worse."""
-    if not (args.old.exists() and args.new.exists()):
+    if not (args.old.exists() and args.new.exists()):  # files go before documents of their names
         spec = load_spec_of(args.suite)
         names = [str(args.old), str(args.new)]
         if not spec.documents.keys().isdisjoint(names):
-            if run := next((name for name in names if name not in spec.documents and Path(name).exists()), None):
-                raise Stop(f"{run} is no document; compare two runs or two documents, not one of each")
+            if found := next((name for name in names if name not in spec.documents and Path(name).exists()), None):
+                raise Stop(f"{found} is no document; compare two runs or two documents, not one of each")
             if args.out:
                 raise Stop("--out is for two runs; what differs between documents is printed, or --json has it")
             a, b = (pick("document", name, spec.documents) for name in names)
