@@ -60,7 +60,7 @@ def print_meanings(spec: Spec, meanings: Mapping[str, Mapping[str, Any]]) -> Non
 
 def _describe_meaning(meaning: Mapping[str, Any]) -> str:
     dst, rules = meaning["dst"], ", ".join(reason["rule"] for reason in meaning["because"])
-    if meaning.get("branches"):
+    if meaning.get("branches"):  # of a call with names of lengths
         reason = str(meaning["reason"]).removeprefix(f"{meaning['kind']} ")
         return reason + describe_folded(meaning["folded"])
     if meaning["kind"] == "legal":
@@ -72,7 +72,7 @@ def _describe_meaning(meaning: Mapping[str, Any]) -> str:
         if dst is not None:
             known = ("all that is known of dst: " if None in dst else "if answered, ") + format_dims(dst)
         return f"{rules or 'more than one dst keeps every rule'}; {known}"
-    return str(meaning["reason"])
+    return str(meaning["reason"])  # why there is no such call, or nothing is decided
 
 
 def print_rules(spec: Spec, treatments: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> None:
