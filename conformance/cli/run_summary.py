@@ -150,7 +150,7 @@ def _write_part(results: Sequence[Result]) -> Iterator[tuple[str, str]]:
 def _write_failures(run: JudgedRun, failures: Failures, every_row: bool, rest: str) -> Iterator[str]:
     """Yield the kinds of failures, those to be mended first in front; `rest` says what has all of a long message.
 
-    Rows that differ from those before in the rule only have a line.
+    A kind that differs from the one before only in its rule has one line.
     """
     if not failures.kinds:
         return
