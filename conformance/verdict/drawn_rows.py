@@ -36,7 +36,7 @@ def find_comparable(plan: Plan, old: Evidence, new: Evidence) -> frozenset[str]:
 
 
 def make_failure_key(row: Row, result: Result) -> tuple[str | None, str, tuple[str, ...]]:
-    """Return what failures of a kind have in common, waived or not. Of drawn rows evidence holds the first of each."""
+    """Return what failures of a kind have in common, waived or not. Evidence holds the first drawn row of each."""
     failing = tuple(document for document, verdict in result.verdicts.items() if verdict in FAILED_OR_WAIVED)
     return result.diagnosis, row.case.rule, failing
 
