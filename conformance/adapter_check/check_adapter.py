@@ -99,12 +99,13 @@ class _Checks:
         name, version, _ = self.adapter.identity
         problem = f"{name} has no version; give the library's own, so that results say what was tested"
         yield Check.of("identity", f"{name} {version}", None if version.strip() else problem)
-        operations, not_claimed = ", ".join(self.claims.operations), ", ".join(self.claims.not_claimed) or "nothing"
+        operations, not_claimed = ", ".join(self.claims.operations), ", ".join(self.claims.not_claimed)
         wrong = None if operations else "no operation is claimed; name at least one of those it offers"
         listed = {type_ for each in self.spec.operations.values() for type_ in each.types}
         if operations and not any(map(self.claims.has_type, listed)):
             wrong = f"no type is claimed that a document lists; claim at least one of {', '.join(sorted(listed))}"
-        yield Check.of("claims", f"{operations}; does not claim {not_claimed}", wrong)
+        facets = f"does not claim {not_claimed}" if not_claimed else "claims every facet"
+        yield Check.of("claims", f"{operations}; {facets}", wrong)
 
     def check_special_zero(self) -> Check:
         """Check that special_zero is not lost in the adapter; or its library would get the blame."""
