@@ -70,7 +70,8 @@ def add_options(parser: Parser) -> None:
     parser.add_argument("--drawn-rows", type=whole, metavar="N", help=text)
     text = "64 hex digits that change the contents of src and add calls, as `certify` does"
     parser.add_argument("--nonce", type=nonce, metavar="HEX", help=text)
-    text = "worker: a process for the backend (the default); row: one for each row; none: this one, which ends no call"
+    text = "worker: a process for the backend (the default); row: one for each row; "
+    text += "none: this process, which ends no call"
     parser.add_argument("--isolation", choices=get_args(Isolation), help=text)
     add_jobs(parser)
     text = "rows of a case and operation that hang in turn before the others are not run (%(default)s; 0: no limit)"
@@ -81,7 +82,8 @@ def add_options(parser: Parser) -> None:
     text = "the I-th of N parts of the rows; `report` joins them"
     parser.add_argument("--shard", type=shard, metavar="I/N", help=text)
     parser.path("--resume", "DIR", "go on with a run that was interrupted")
-    parser.path("--out", "DIR", "where results and reports go (conformance-report/NAME)")
+    text = "where results and reports go (conformance-report/NAME; with -k, --quick or --last-failed nowhere)"
+    parser.path("--out", "DIR", text)
     text = "print every row that failed, not twelve kinds"
     parser.add_argument("-v", "--verbose", action="store_true", help=text)
 

@@ -54,7 +54,7 @@ def add_jobs(parser: Parser, default: int = 1) -> None:
 
 
 def add_isolation(parser: Parser) -> None:
-    text = "worker: a process for the backend (the default); none: this one, which ends no call"
+    text = "worker: a process for the backend (the default); none: this process, which ends no call"
     parser.add_argument("--isolation", choices=("worker", "none"), help=text)
 
 
