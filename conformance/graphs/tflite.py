@@ -37,13 +37,16 @@ def read_tflite(path: Path, answer: InferDst) -> ModelGraph:
     graphs = [_Graph(table, f"subgraphs[{k}]", codes, buffers) for k, table in enumerate(model.tables(2))]
     if not graphs:
         raise UnreadableModel("there is no graph in it")
-    operations = [operation for graph in graphs for operation in graph.operations()]
+    main, *others = graphs
+    # which operator calls which graph is not read, so each of them may get what enters the model
+    entries = (GraphOperation(tuple(main.inputs), tuple(graph.inputs)) for graph in others)
+    operations = [*entries, *(operation for graph in graphs for operation in graph.operations())]
     dims = {name: each for graph in graphs for name, each in graph.dims.items()}
-    return ModelGraph(operations, dims, graphs[0].inputs, answer)
+    return ModelGraph(operations, dims, main.inputs, answer)
 
 
 class _Graph:
-    """One graph of a model. Dims of the others are taken as declared."""
+    """One graph of a model. Declared dims of one that others call hold if the inputs of the model have theirs."""
 
     def __init__(self, table: FlatTable, place: str, codes: list[int], buffers: list[FlatTable]) -> None:
         self._table, self._place, self._codes, self._buffers = table, place, codes, buffers
