@@ -138,6 +138,7 @@ def _trace(onnx: Any, model: Any, reshapes: Sequence[Reshape], feeds: Mapping[st
     return {
         f"graph.node[{number}]": {
             "src": found[f"traced dims {src}"].tolist(), "shape": found[f"traced shape {shape}"].tolist(),
+            "shape_rank": found[f"traced shape {shape}"].ndim,
             "type": kinds[f"traced src {src}"].removeprefix("tensor(").removesuffix(")"),
         }
         for number, src, shape in reshapes

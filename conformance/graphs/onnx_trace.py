@@ -15,7 +15,7 @@ from typing import Any
 from ..adapter import CannotStart
 from ..isolate.process.launch import ProcessLimits, import_code, kill_tree, start
 from ..system.text import shorten
-from .nodes import Binding, Dims, Model, ReshapeNode, UnreadableModel, known_dims
+from .nodes import Binding, Dims, Model, ReshapeNode, UnreadableModel, known_dims, make_odd_form
 from .onnx_model import TYPES
 
 LIMITS = ProcessLimits(seconds=60)
@@ -91,10 +91,11 @@ def _run(request: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _merge(node: ReshapeNode, traced: Mapping[str, Any] | None, failure: str | None) -> ReshapeNode:
     """Return a node with what the run has shown of it, or with the reason why the run shows nothing."""
-    if traced is None or not isinstance(traced["shape"], list):
-        reason = f"; the run failed: {failure}" if failure and traced is None else ""
+    if traced is None:
+        reason = f"; the run failed: {failure}" if failure else ""
         return node._replace(missing=f"{node.missing}{reason}") if node.missing else node
-    return node._replace(
-        src_type=node.src_type or TYPES.get(traced["type"].upper(), traced["type"]),
-        src=tuple(traced["src"]), shape=tuple(traced["shape"]), missing="",
-    )  # fmt: skip
+    src_type = node.src_type or TYPES.get(traced["type"].upper(), traced["type"])
+    node = node._replace(src_type=src_type, src=tuple(traced["src"]), missing="")
+    if traced["shape_rank"] != 1:
+        return node._replace(form=make_odd_form(src_type, node.declared, shape_rank=traced["shape_rank"]))
+    return node._replace(shape=tuple(traced["shape"]))

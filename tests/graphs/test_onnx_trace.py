@@ -13,7 +13,7 @@ from tests.graphs.graph_files import dump, static, tensor
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
-from tests.graphs.test_onnx_models import constant, flatten, node, save_model, value  # noqa: E402
+from tests.graphs.test_onnx_models import INT64, constant, flatten, node, save_model, value  # noqa: E402
 
 
 @pytest.fixture
@@ -99,6 +99,16 @@ def test_a_type_that_inference_does_not_know_is_seen_in_a_run(tmp_path: Path, cl
     onnx.save(model, path)
     assert "not decided" in cli("check-graph", path).expect(4).out
     assert "f32[2, 6] by [3, -1] special_zero  legal" in cli("check-graph", path, "--trace").expect(0).out
+
+
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize("is_constant", [False, True])
+def test_a_run_shows_the_rank_of_a_shape(is_constant: bool, tmp_path: Path, cli: Cli) -> None:
+    """NonZero gives a tensor of two dimensions."""
+    shape = node("Identity", "c", "s") if is_constant else node("NonZero", "x", "s")
+    constants = [onnx.helper.make_tensor("c", INT64, [1, 1], [4])]
+    path = save_model(tmp_path, shape, node("Reshape", "x s", "y"), x=value("x", 4), constants=constants)
+    cli("check-graph", path, "--trace").expect(1, out="special_zero  illegal: shape-has-one-dimension\n")
 
 
 @pytest.mark.usefixtures("in_process")
