@@ -184,10 +184,10 @@ class NetworkValues:
         offset, size = (read_whole(layer, data.get(name, "")) for name in ("offset", "size"))
         lengths = [read_whole(layer, part) for part in data.get("shape", "").split(",") if part.strip()]
         count = math.prod(lengths)
+        if count == 0:  # OpenVINO writes a byte for it
+            return ValueOrReason(np.zeros(lengths, np.int64))
         if count > MAX_ELEMENTS or size != count * WIDTH[type_]:
             return ValueOrReason(None, f"line {layer.line}: {size:,} bytes are no shape of {count:,} entries")
-        if count == 0:
-            return ValueOrReason(np.zeros(lengths, np.int64))
         try:
             if leaves_its_folder(self._weights):
                 return ValueOrReason(None, f"shape is in {self._weights.name}, a link to another folder")

@@ -67,6 +67,7 @@ SAID: list[tuple[tuple[int, ...], dict[str, Any], str, int, str]] = [
     ((1, 12), {"changed": ('precision="I64"', 'precision="FP32"')}, "", 1, "special_zero illegal: shape-is-integer"),
     ((0, 12), {"changed": (f"{PORT}1", f"{PORT}-1")}, "", 0, "legal"),  # dims that may be equal contradict nothing
     ((0, 12), {"batch": -1, "changed": (f"{PORT}-1", f"{PORT}1")}, "", 0, "legal"),
+    ((), {"changed": ('i64" shape="2"', 'i64" shape="0"'), "size": 1}, "", 1, "by [] special_zero illegal: same-vol"),
     *(((1, 12), place, "", 4, "not decided") for place in ({"offset": 9}, {"offset": 1 << 62}, {"size": 24})),
 ]
 
