@@ -196,19 +196,14 @@ def _list_graphs(arguments: list[Any]) -> Iterator[tuple[str, Mapping[str, Any]]
 
 
 def _list_tensors(value: Any) -> Iterator[str]:
-    """Yield the names of the tensors, and of the lengths, anywhere in an argument."""
+    """Yield the names of the tensors, and of the lengths, anywhere in an argument; not those of graphs inside."""
     open_values = [value]
     while open_values:
         value = open_values.pop()
         if isinstance(value, list):
             open_values += reversed(value)
+        elif isinstance(value, dict) and "arg" in value:
+            open_values.append(value["arg"])  # its own name is that of a parameter
         elif isinstance(value, dict):
-            for key in ("as_tensor", "as_sym_int"):
-                name = _get(value, key, "name") or _get(value, key, "as_name")
-                if isinstance(name, str):
-                    yield name
-            open_values += [value[key] for key in ("arg", "as_optional_tensors") if key in value]
-            for key, called in (("as_tensors", "name"), ("as_sym_ints", "as_name")):
-                entries = value[key] if isinstance(value.get(key), list) else []
-                names = (each.get(called) for each in entries if isinstance(each, dict))
-                yield from (name for name in names if isinstance(name, str))
+            yield from (value[key] for key in ("name", "as_name") if isinstance(value.get(key), str))
+            open_values += [part for key, part in value.items() if key not in ("as_graph", "as_custom_obj")]

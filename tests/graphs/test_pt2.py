@@ -159,6 +159,28 @@ def test_a_changed_length_makes_those_inside_unknown(tmp_path: Path, cli: Cli) -
     assert "not decided: the dims of src are not inferred for this length" in said
 
 
+@pytest.mark.parametrize(
+    "argument",
+    [
+        {"as_tensor": {"name": "x"}},
+        {"as_tensors": [{"name": "x"}]},
+        {"as_optional_tensor": {"as_tensor": {"name": "x"}}},
+        {"as_optional_tensors": [{"as_none": True}, {"as_tensor": {"name": "x"}}]},
+        {"as_nested_tensors": [[{"name": "x"}]]},
+    ],
+)
+def test_a_changed_length_enters_by_every_kind_of_argument(argument: Any, tmp_path: Path, cli: Cli) -> None:
+    data = program([1, 12], (1, 3, 4))
+    graph = data["graph_module"]["graph"]
+    other = {"target": "torch.ops.aten.cat.default", "inputs": [{"name": "h", "arg": argument}]}
+    graph["nodes"].insert(0, {**other, "outputs": [{"as_tensor": {"name": "h"}}]})
+    graph["nodes"][1]["inputs"][0]["arg"] = {"as_tensor": {"name": "h"}}
+    graph["tensor_values"] |= {"h": value(1, 3, 4), "view": value(1, 12)}
+    path = archive(tmp_path, data)
+    assert kinds(cli, 0, path) == ["legal"]
+    assert kinds(cli, 4, path, "--input", "x=2,3,4") == ["not decided"]
+
+
 def test_a_zip_bomb_is_not_unpacked(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """A limit of a sixteenth is met as soon as that of 256 MiB, and packed in a sixteenth of the time."""
     assert pt2.MAX_BYTES == 1 << 28
