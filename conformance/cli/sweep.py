@@ -15,7 +15,8 @@ from ..evidence.results import name_with_version
 from ..isolate.backend import isolation_of
 from ..isolate.process.distribute import run_in_processes
 from ..meaning.domain import Domain
-from ..model import FAIL, LAYOUTS, RIGHT, VERDICTS, Claims, Identity, Spec
+from ..model import FAIL, LAYOUTS, NOT_CLAIMED, RIGHT, VERDICTS, Claims, Identity, Spec
+from ..model.cases import families_of
 from ..run.quiet_backend import quiet_backend
 from ..sweep.blocks import SweepRequest, blocks_of, is_too_large, list_variants
 from ..sweep.context import BackendLost, close_backend, context_of
@@ -67,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
             write(folder, results)
     finally:
         close_backend()
-    code, why = _conclude(results, args.operation or (), args.type or ())
+    code, why = _conclude(results, args.operation or (), args.type or (), args.layout or ())
     if args.json:
         emit({**results.to_json(), "exit_code": code, "why": why, "out": str(folder / SWEEP_FILE)})
     else:
@@ -131,7 +132,7 @@ def _read_request(args: argparse.Namespace, spec: Spec) -> SweepRequest:
     if is_too_large(domain):
         raise Stop(f"--rank {args.rank} --max-dim {args.max_dim}: the products of its lengths do not fit 62 bits")
     operations, types = args.operation or (), args.type or ()
-    ways = list_variants(spec, operations, types, args.layout or ("dense",))
+    ways = list_variants(spec, operations, types, tuple(dict.fromkeys(args.layout or ("dense",))))
     for name in (*types, *operations):
         if all(name not in (way.operation, way.type) for way in ways):
             raise Stop(f"{name} would be in no call: none of these operations takes one of these types; leave it out")
@@ -142,11 +143,15 @@ def _read_request(args: argparse.Namespace, spec: Spec) -> SweepRequest:
     )  # fmt: skip
 
 
-def _conclude(results: SweepResults, operations: Iterable[str], types: Iterable[str]) -> tuple[int, str]:
-    """Return the exit code and the reason. The operations and types are those that somebody named."""
+def _conclude(
+    results: SweepResults, operations: Iterable[str], types: Iterable[str], layouts: Iterable[str]
+) -> tuple[int, str]:
+    """Return the exit code and the reason. The operations, types and layouts are those that somebody named."""
     claims = Claims.from_json(results.header["claims"])
     not_claimed = [each for each in operations if not claims.has_operation(each)]
     not_claimed += [each for each in types if not claims.has_type(each)]
+    families = {each: families_of(each) for each in layouts if each != "dense"}
+    not_claimed += [each for each, names in families.items() if any(claims.excludes(f"layout:{n}") for n in names)]
     escaped = planted.find_uncaught(planted.SWEPT, results.planted)
     failed = sum(failure.calls for failure in results.total.failures.values())
     verdicts = {verdict for counts in results.total.verdicts.values() for verdict, number in counts.items() if number}
@@ -158,7 +163,8 @@ def _conclude(results: SweepResults, operations: Iterable[str], types: Iterable[
         return INCOMPLETE, "the backend claims none of what was swept"
     if not_claimed:
         return INCOMPLETE, f"the backend does not claim {', '.join(not_claimed)}"
-    return CONFORMS, "every call went as the documents say"
+    some = " that the backend claims" if NOT_CLAIMED in verdicts else ""
+    return CONFORMS, f"every call{some} went as the documents say"
 
 
 def _sort_by_calls(total: Tally) -> list[tuple[tuple[str, str], FailedCalls]]:

@@ -70,6 +70,24 @@ def test_a_type_that_was_asked_for_and_is_not_claimed(tmp_path: Path, cli: Cli) 
     cli(*words, "--operation", "StaticReshape", "--type", "f16", "--type", "f32").expect(4, out="does not claim f16")
 
 
+def test_a_layout_that_was_asked_for_and_is_not_claimed(tmp_path: Path, sweep: Sweep) -> None:
+    text = f"{MINE}    claims = Reference.claims._replace(not_claimed=('layout:transposed',))\n"
+    (tmp_path / "mine.py").write_text(text, encoding="utf-8")
+    mine, layouts = f"{tmp_path / 'mine.py'}:Mine", ("--layout", "dense", "--layout", "padded", "--layout", "dense")
+    said = sweep(tmp_path / "out", "--isolation", "none", *layouts, backend=mine)
+    said.expect(0, out=("each in 2 ways of calling", "exit 0: every call went as the documents say"))
+    said = sweep(tmp_path / "out", "--isolation", "none", *layouts, "--layout", "transposed", backend=mine)
+    said.expect(4, out="the backend does not claim transposed\n")
+
+
+def test_what_is_not_claimed_did_not_go_as_the_documents_say(tmp_path: Path, cli: Cli) -> None:
+    text = f"{MINE}    claims = Reference.claims._replace(operations=('StaticReshape',))\n"
+    (tmp_path / "mine.py").write_text(text, encoding="utf-8")
+    words = ("sweep", f"{tmp_path / 'mine.py'}:Mine", "--isolation", "none", "--rank", 1, "--max-dim", 1)
+    said = "every call that the backend claims went as the documents say"
+    cli(*words, "--type", "f32", "--out", tmp_path / "out").expect(0, out=said)
+
+
 # ── what lies in the folder ───────────────────────────────────────────────────────────────────────
 @pytest.mark.parametrize("more", [(), ("--isolation", "none")])
 def test_a_sweep_that_cannot_start_removes_old_results(tmp_path: Path, sweep: Sweep, more: tuple[str, ...]) -> None:
