@@ -159,7 +159,7 @@ def _run_backend(
         elif of_files == CONFORMS:
             passed = (each.row for each in results if not {PASS, OBSERVED}.isdisjoint(each.verdicts.values()))
             made, calls = len({row.partition("[")[0] for row in passed}), count_noun(written.number, "call")
-            end = CONFORMS, f"{_EXITS[CONFORMS]}; {backend} passes {calls}"
+            end = CONFORMS, f"{_EXITS[CONFORMS]}; {backend} fails none of {calls}"
             if made < written.number:
                 end = INCOMPLETE, f"{backend} was run on {made} of {calls}; the others are not claimed, or were not run"
         return replace(conclusion, exit_code=end[0], why=end[1])

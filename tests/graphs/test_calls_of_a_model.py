@@ -96,7 +96,7 @@ def test_a_backend_that_answers_otherwise_fails(tmp_path: Path, cli: Cli) -> Non
 
 ENDS = {
     # what is given: (files, options, the exit line)
-    "all is right": (["model"], [], "exit 0: no reshape is illegal, for the lengths tried; {} passes 1 call"),
+    "all is right": (["model"], [], "exit 0: no reshape is illegal, for the lengths tried; {} fails none of 1 call"),
     "one is illegal": (["model"], ["--input", "0=2,3,4"], "exit 1: a reshape is illegal"),
     "one file is unreadable": (["model", "bad"], [], "exit 2: a file cannot be read"),
     "no file is readable": (["bad"], [], "exit 2: a file cannot be read; nothing was run on {}"),
