@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from ..meaning.partial import UNKNOWN_TYPE
 from ..model import INTEGERS, CallForm, Operation
 from ..system.text import format_dims
 from .model_graph import GraphOperation, ModelGraph
@@ -90,12 +91,12 @@ class _Reader:
         shape = _read_entries(values.get("shape"), f"{place}.attrs.shape") if takes_shape else None
         src = inputs[0] if inputs else {}
         dst = outputs[0] if outputs else {}
-        src_type = str(src.get("dtype", "undef"))
+        src_type = _read_type(src)
         shape_type = str(inputs[1].get("dtype", "s64")) if len(inputs) > 1 else "s64"
         if takes_shape:
             shape_type = values["shape"][0].removesuffix("[]") if "shape" in values else "s64"
         form = CallForm(
-            src_type, str(dst.get("dtype", src_type)), shape_type,
+            src_type, _read_type(dst) if "dtype" in dst else src_type, shape_type,
             special_zero_type="bool" if zero is None or zero[0] in ("bool", "boolean") else str(zero[0]),
             special_zero_is_exact=zero is None or (zero[0] in ("bool", "boolean", *INTEGERS) and zero[1] in (0, 1)),
             missing_attributes=tuple(name for name in wanted if name not in values),
@@ -106,9 +107,14 @@ class _Reader:
         )  # fmt: skip
         flag = bool(zero[1]) if zero is not None and zero[1] in (0, 1) else None
         return ReshapeNode(
-            str(entry.get("name") or entry.get("id", "")), place, entry["kind"], src_type, src.get("shape"), shape,
-            flag, form.declared, form, "" if takes_shape else "shape arrives with run",
+            str(entry.get("name") or entry.get("id", "")), place, entry["kind"], src_type or None, src.get("shape"),
+            shape, flag, form.declared, form, "" if takes_shape else "shape arrives with run",
         )  # fmt: skip
+
+
+def _read_type(tensor: dict[str, Any]) -> str:
+    type_ = str(tensor.get("dtype", "undef"))
+    return UNKNOWN_TYPE if type_ == "undef" else type_
 
 
 def _read_attribute(value: Any, place: str) -> tuple[str, Any]:

@@ -64,6 +64,15 @@ SAID: dict[str, tuple[list[dict[str, Any]], tuple[str, ...], int, str]] = {
         [static(tensor(0, 2, 2), [4], tensor(1, 4))], ("--input", "0=1..2,2..3"), 1, "legal for (0[0] = 2, 0[1] = 2)"
     ),
     "a shape that arrives with run": ([with_runtime_shape()], (), 4, "not decided: shape arrives with run"),
+    "a type of src that is not told": (
+        [static({"id": 0, "shape": [6]}, [6], tensor(1, 6))], (), 4, "?[6] by [6]  not decided: the element type is not"
+    ),
+    "a type of dst that is not told": (
+        [static(tensor(0, 6), [6], tensor(1, 6, dtype="undef"))], (), 4, "f32[6] by [6]  not decided: the element type"
+    ),
+    "a call that is illegal for every type": (
+        [static(tensor(0, 6, dtype="undef"), [7], tensor(1, 7, dtype="undef"))], (), 1, "?[6] by [7]  illegal: same-vol"
+    ),
     "no reshape": (
         [{"id": 2, "kind": "ReLU", "inputs": [tensor(0, 1)], "outputs": [tensor(1, 1)]}], (), 0, "0 reshapes: none"
     ),
