@@ -87,7 +87,7 @@ class _Graph:
             type_, content = _TYPES.get(tensor.number(1, "b")), self._read_content(tensor)
             rank = len(tensor.numbers(0)) if content else 1  # a computed shape of rank 0 may be of any rank
             if rank == 1 and type_ in INTEGERS:
-                shape = _read_entries(content, type_)
+                shape = () if _read_dims(tensor) == (0,) else _read_entries(content, type_)
             elif type_ is not None:
                 form = make_odd_form(src_type, declared, shape_rank=rank, shape_type=type_)
         elif options is not None:

@@ -105,6 +105,12 @@ def test_a_shape_of_another_rank_or_type_is_illegal(tmp_path: Path, cli: Cli) ->
     assert kinds(cli, 4, tflite(tmp_path, [12], [], [12], 0)) == ["not decided"]
 
 
+def test_a_shape_without_entries_needs_no_content(tmp_path: Path, cli: Cli) -> None:
+    """A buffer without bytes is also that of a shape that is computed."""
+    said = cli("check-graph", tflite(tmp_path, [2, 6], [], [])).expect(1).out
+    assert "f32[2, 6] by []  illegal: same-volume" in said
+
+
 @pytest.mark.parametrize(("type_", "code"), [(2, "i"), (4, "q"), (7, "h"), (9, "b"), (3, "B")])
 def test_a_shape_of_any_integer_type_is_read(tmp_path: Path, cli: Cli, type_: int, code: str) -> None:
     path = tflite(tmp_path, [2, 6], [3, 4], [3, 4], type_=type_, code=code)
