@@ -38,7 +38,7 @@ _PLANTED_DOMAIN = Domain(max_rank=2, max_length=2, max_entries=2, lowest=-2, hig
 
 EXAMPLES = """\
   conformance sweep reference --rank 2 --max-dim 3    every call of a small domain
-exit codes: 0 nothing fails · 1 a call fails · 2 usage · 3 cannot start · 4 nothing claimed · 5 untrusted"""
+exit codes: 0 nothing fails · 1 a call fails · 2 usage · 3 cannot start · 4 not claimed · 5 untrusted"""
 
 
 def add_options(parser: Parser) -> None:
