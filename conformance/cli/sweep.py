@@ -182,7 +182,9 @@ def _show(results: SweepResults, code: int, why: str) -> None:
         counts = {**meanings, **total.verdicts[document]}
         rows.append((document, *(f"{counts.get(name, 0):,}" for name in heads[1:])))
     say(table(rows, heads, range(1, len(heads))))
-    say(f"{count_noun(total.calls, 'call')} in {results.seconds} s")
+    claims, header = Claims.from_json(results.header["claims"]), results.header
+    made = header["domain"]["calls"] * sum(claims.has_operation(way["operation"]) for way in header["ways"])
+    say(f"{count_noun(made, 'call')} in {results.seconds} s")
     for (rule, diagnosis), failure in _sort_by_calls(total):
         say()
         way, number = failure.example["call"], count_noun(failure.calls, "call")

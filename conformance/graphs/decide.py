@@ -81,10 +81,10 @@ class NodeJudge:
 
 def _has_unknown_lengths_alone(node: ReshapeNode) -> bool:
     """Ask whether only single lengths are missing, which a condition can name."""
-    return _is_typed(node) and not node.missing and node.special_zero is not None and None not in (node.shape or ())
+    return _knows_types(node) and not node.missing and node.special_zero is not None and None not in (node.shape or ())
 
 
-def _is_typed(node: ReshapeNode) -> bool:
+def _knows_types(node: ReshapeNode) -> bool:
     """Ask whether the types of src and dst are known."""
     form = node.form
     return node.src_type is not None if form is None else UNKNOWN_TYPE not in (form.src_type, form.dst_type)
@@ -109,7 +109,7 @@ def _find_missing(node: ReshapeNode) -> Iterator[str]:
             yield from (f"{each} is not known" for each in named)
     if node.special_zero is None and not node.missing:
         yield "special_zero is not known"
-    if not _is_typed(node):
+    if not _knows_types(node):
         yield "the element type is not known"
 
 

@@ -83,7 +83,7 @@ def test_a_baked_in_batch_is_found(tmp_path: Path, cli: Cli) -> None:
     assert "illegal for x[0] = 2..4: same-volume" in said
 
 
-def test_dims_in_a_graph_inside_are_unknown_if_an_outer_length_changes(tmp_path: Path, cli: Cli) -> None:
+def test_dims_inside_are_unknown_if_an_outer_length_changes(tmp_path: Path, cli: Cli) -> None:
     graph = one_operator([1, 3, 4], 2, [1, 12])
     path = save(tmp_path, struct.pack("<2i", 1, 12), {**graph, 3: [{0: 1, 1: [0], 2: [2]}]}, graph)
     cli("check-graph", path, "--input", "x=1,3,4").expect(0, out="subgraphs[1].operators[0]  y  f32[1, 3, 4] by [1, ")
