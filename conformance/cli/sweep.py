@@ -77,8 +77,8 @@ def run(args: argparse.Namespace) -> int:
         if code in (CONFORMS, FAILS):
             words = ["run", args.backend]
             if code == FAILS:
-                (rule, _), _ = _sort_by_calls(results.total)[0]
-                words = ["explain", rule]
+                (rule, _), failure = _sort_by_calls(results.total)[0]
+                words = ["check-adapter", args.backend] if failure.is_error else ["explain", rule]
             say(verbatim(f"next: conformance {shlex.join(words)}{write_suite_option(args.suite)}"))
     return code
 
@@ -153,12 +153,16 @@ def _conclude(
     families = {each: families_of(each) for each in layouts if each != "dense"}
     not_claimed += [each for each, names in families.items() if any(claims.excludes(f"layout:{n}") for n in names)]
     escaped = planted.find_uncaught(planted.SWEPT, results.planted)
-    failed = sum(failure.calls for failure in results.total.failures.values())
+    failures = results.total.failures.values()
+    failed = sum(failure.calls for failure in failures if not failure.is_error)
+    errors = sum(failure.calls for failure in failures if failure.is_error)
     verdicts = {verdict for counts in results.total.verdicts.values() for verdict, number in counts.items() if number}
     if escaped:
         return UNTRUSTED, f"the planted backend {escaped[0]} was not caught: no count of this sweep holds"
-    if failed:
-        return FAILS, f"{count_noun(failed, 'call')} failed"
+    if failed or errors:
+        of_backend, of_adapter = (count_noun(number, "call") for number in (failed, errors))
+        error = f"{of_adapter} met an error of the adapter, so nothing is known of the backend there"
+        return FAILS, "; ".join([f"{of_backend} failed"] * bool(failed) + [error] * bool(errors))
     if not verdicts & RIGHT:
         return INCOMPLETE, "the backend claims none of what was swept"
     if not_claimed:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, NamedTuple, get_args
 
-from ..model import Kind
+from ..model import ERROR, Kind
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
@@ -18,6 +18,11 @@ class FailedCalls(NamedTuple):
     size: tuple[Any, ...]
     """The key by which examples are compared: the smallest is kept."""
     example: Mapping[str, Any]
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the adapter failed, and not the backend."""
+        return ERROR in self.example["verdicts"].values()
 
 
 class Tally(NamedTuple):

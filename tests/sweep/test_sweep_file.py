@@ -80,6 +80,27 @@ def test_a_layout_that_was_asked_for_and_is_not_claimed(tmp_path: Path, sweep: S
     said.expect(4, out="the backend does not claim transposed\n")
 
 
+@pytest.mark.parametrize(
+    ("wrong", "said", "command"),
+    [
+        ("True", "exit 1: 248 calls met an error of the adapter, so nothing is known of the", "check-adapter"),
+        ("graph.src.dims == (1,)", "exit 1: 38 calls failed; 62 calls met an error of the adapter, so", "explain"),
+    ],
+)
+def test_an_error_of_the_adapter_is_no_failure_of_the_backend(
+    wrong: str, said: str, command: str, tmp_path: Path, sweep: Sweep
+) -> None:
+    text = f"""
+    def compile(self, graph):
+        if {wrong}:
+            raise ZeroDivisionError
+        raise Rejected("compile", "no")
+"""
+    (tmp_path / "mine.py").write_text(f"from conformance.model import Rejected\n{MINE}{text}", encoding="utf-8")
+    mine = f"{tmp_path / 'mine.py'}:Mine"
+    sweep(tmp_path / "out", "--isolation", "none", backend=mine).expect(1, out=(said, f"next: conformance {command} "))
+
+
 def test_what_is_not_claimed_did_not_go_as_the_documents_say(tmp_path: Path, cli: Cli) -> None:
     text = f"{MINE}    claims = Reference.claims._replace(operations=('StaticReshape',))\n"
     (tmp_path / "mine.py").write_text(text, encoding="utf-8")
