@@ -4,6 +4,7 @@ import contextlib
 import gc
 import json
 import os
+import signal
 import time
 from pathlib import Path
 
@@ -96,6 +97,23 @@ def test_an_interrupt_while_a_call_is_sent(monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(KeyboardInterrupt):
         outcome(backend)
     monkeypatch.undo()
+    assert not running(process.pid)
+
+
+def test_an_exception_of_a_signal_while_a_reply_is_due() -> None:
+    """Such as that of a limit on the time of a test. The reply would be taken for that to the next call."""
+    backend = remote("silent")
+    process = backend.session().process
+
+    def end(number: int, frame: object) -> None:
+        raise EOFError("of the caller")
+
+    before = signal.signal(signal.SIGALRM, end)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        assert outcome(backend).message == "EOFError: of the caller"
+    finally:
+        signal.signal(signal.SIGALRM, before)
     assert not running(process.pid)
 
 

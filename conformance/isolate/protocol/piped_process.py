@@ -98,7 +98,7 @@ class PipedProcess:
                 count = self._write(part)
                 if count < len(part):
                     self._send_rest(memoryview(part)[count:], what)
-        except KeyboardInterrupt:  # the process may be busy already, and would not hear a request to stop
+        except BaseException:  # of a signal: the process may be busy already, and would not hear a request to stop
             self.end()
             raise
 
@@ -182,7 +182,7 @@ class PipedProcess:
             left = self._deadline - time.monotonic()
             try:
                 ready = poll.poll(max(0.0, min(left, _POLL_SECONDS)) * 1000)
-            except KeyboardInterrupt:  # the process is busy, and would not hear a request to stop
+            except BaseException:  # of a signal, such as a limit on a test: the next call would read this one's reply
                 self.end()
                 raise
             useful = False
