@@ -13,9 +13,10 @@ import pytest
 
 from .. import report as reports
 from ..evidence.folder import PAGE, RESULTS
-from ..evidence.results import Evidence, Tampered
+from ..evidence.results import Evidence, Tampered, name_unfinished
 from ..evidence.writer import Writer
 from ..isolate.backend import close_backend, list_ends, note_processes, open_backend, use_jobs
+from ..isolate.process.own_command import describe_end
 from ..model import BAD, NOT_RUN, Adapter, Result
 from ..plan.rows import Row, parse_drawn_id
 from ..report.judged_run import JudgedRun, conclude_run
@@ -26,7 +27,7 @@ from ..runner import planted_backends
 from ..runner.drawn_run import DrawnRun
 from ..runner.fresh_calls import FreshCalls
 from ..runner.run_suite import BackendSetup, RunRequest, note_after_hangs, refuse_changed_adapter
-from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, UNTRUSTED
+from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, UNTRUSTED, CommandError
 from ..system.terminal import count_noun, plain
 from ..verdict.document_table import lay_out_documents
 from ..verdict.failure_kinds import group_failures
@@ -62,6 +63,8 @@ class SessionConclusion:
         self.is_void = False
         """Whether a worker of xdist ran another backend or suite, so that nothing can be concluded."""
         self.run: JudgedRun | None = None
+        self.cut_short: str | None = None
+        """Why planted backends or drawn rows were not all called."""
         self.trouble: str | None = None
         self.trouble_code = INCOMPLETE
         self.unwritten: tuple[str, ...] = ()
@@ -77,9 +80,15 @@ class SessionConclusion:
         """Run the planted backends, conclude, write what --conformance-out asks for, and return the exit code."""
         if self.is_void:
             return 0  # the session ends with a usage error
-        with quiet_backend(), keep_warning_filters_out():
-            caught = planted_backends.run_all(self.request.plan, self.request.isolation, self.request.limits)
-            drawn = self._run_drawn_rows()
+        caught, drawn = dict[str, int](), self._draw_rows()
+        try:
+            with quiet_backend(), keep_warning_filters_out():
+                caught = planted_backends.run_all(self.request.plan, self.request.isolation, self.request.limits)
+                self._call_drawn_rows(drawn)
+        except (CommandError, OSError, KeyboardInterrupt) as error:  # the results of rows that were called stay
+            why = describe_end(error)[0] if isinstance(error, KeyboardInterrupt) else error
+            self.cut_short = f"what a session calls after its rows was cut short: {why}"
+            drawn.notes.append(self.cut_short)
         close_backend(self.adapter)  # before anything is written: a backend that still runs could change it
         out = self.config.option.conformance_out
         folder = None if out is None else self.config.invocation_params.dir / out
@@ -89,19 +98,25 @@ class SessionConclusion:
             if folder is not None:
                 self.unwritten = reports.write(folder, self.run)
         except OSError as error:
-            self.trouble = f"{error.filename or folder}: {error.strerror or error}: nothing was written"
+            is_part_left = folder is not None and name_unfinished(folder / RESULTS).exists()
+            self.trouble = f"{error.filename or folder}: {error.strerror or error}"
+            self.trouble += "" if is_part_left else ": nothing was written"
         except Tampered as tampered:
             self.trouble, self.trouble_code = str(tampered), UNTRUSTED
         if self.run is None:
             self.run = conclude_run(self.request.plan, self._write(None, caught, drawn))
-        return self.run.conclusion.exit_code or (self.trouble_code if self.trouble else 0)
+        return self.run.conclusion.exit_code or (self.trouble_code if self.trouble or self.cut_short else 0)
 
-    def _run_drawn_rows(self) -> DrawnRun:
-        """Call the rows that --drawn-rows asks for, unless only a part of the rows was run; keep those that fail."""
+    def _draw_rows(self) -> DrawnRun:
+        """Draw the rows that --drawn-rows asks for; none if only a part of the rows was run."""
         request, target = self.request, self.request.target
         is_part = target.operations or target.documents or target.types
         whole = not is_part and all(row.id in self.results for row in self.wanted)
-        drawn = DrawnRun(request.plan, self.setup, request.drawn_rows if whole else 0, target)
+        return DrawnRun(request.plan, self.setup, request.drawn_rows if whole else 0, target)
+
+    def _call_drawn_rows(self, drawn: DrawnRun) -> None:
+        """Call drawn rows; keep the results of those that fail."""
+        request = self.request
         open_another = partial(open_backend, request.backend, request.isolation, request.limits)
         isolation, jobs, hangs = request.isolation, request.jobs, request.hangs
         with (
@@ -111,7 +126,6 @@ class SessionConclusion:
             for row, result in drawn.run(call, fresh):
                 if result is not None:
                     self.results[row.id] = result
-        return drawn
 
     def _write(self, folder: Path | None, caught: Mapping[str, int], drawn: DrawnRun) -> Evidence:
         """Write the evidence as `conformance run` does; without a folder, into memory, and only of rows that ran."""
@@ -164,8 +178,9 @@ class SessionConclusion:
                 write(line, red=True)
             write(f"results: {Path(out) / RESULTS}" if self.unwritten else f"report: {Path(out) / PAGE}")
         code, why = conclusion.exit_code, conclusion.why
-        if not code and self.trouble:
-            code, why = self.trouble_code, "not shown: what was asked for as evidence was not written"
+        if not code and (self.trouble or self.cut_short):
+            what = "what was asked for as evidence was not written" if self.trouble else self.cut_short
+            code, why = self.trouble_code, f"not shown: {what}"
         write(why, bold=True, green=code == CONFORMS, red=code == FAILS, yellow=code not in (CONFORMS, FAILS))
 
     def _reasons(self) -> str:

@@ -115,7 +115,42 @@ def test_a_full_disk(few: Path) -> None:
     (few / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\n", encoding="utf-8")
     (few / "conftest.py").write_text(FULL_DISK, encoding="utf-8")
     done = Done(few, *SUITE, "-q", *STATIC, "-p", "no:cacheprovider", "--conformance-out=out")
-    done.expect(4, "out/results.jsonl.part: File too large: nothing was written", never="Traceback")
+    done.expect(4, "/out/results.jsonl.part: File too large\nnot shown: ", never="Traceback")
+    assert (few / "out" / "results.jsonl.part").is_file()
+
+
+CUT_SHORT: dict[str, tuple[str, str, int, str]] = {
+    # what happens after the last row: (what does it, the exception, the exit code, the last line)
+    "no process for drawn rows": ("DrawnRun.run", "CannotStart('no device')", 4, "not shown: "),
+    "no more files": ("planted_backends.run_all", "OSError(24, 'Too many open files')", 5, "our own planted fault"),
+    "an interrupt": ("DrawnRun.run", "KeyboardInterrupt", 4, "not shown: "),
+}
+
+
+@pytest.mark.parametrize("what", CUT_SHORT)
+def test_a_session_that_is_cut_short_after_its_rows(few: Path, what: str) -> None:
+    """Their results stay."""
+    where, error, code, last = CUT_SHORT[what]
+    text = f"""from conformance.adapter import CannotStart
+from conformance.pytest_plugin import conclusion
+def fail(*_):
+    raise {error}
+conclusion.{where} = fail
+"""
+    (few / "conftest.py").write_text(NO_REPORTS + text, encoding="utf-8")
+    done = Done(few, *SUITE, *HERE, "-q", "--drawn-rows", "9", "--conformance-out", "out")
+    done.expect(code, "note: what a session calls after its rows was cut short: ", f"\n{last}", never="Traceback")
+    evidence = read(few / "out" / "results.jsonl")
+    assert {verdict for result in evidence.results for verdict in result.verdicts.values()} <= {"pass", "observed"}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no such limits")
+def test_what_ends_a_session_is_told(few: Path) -> None:
+    text = "from resource import *\nmost = getrlimit(RLIMIT_NOFILE)[1]\n"
+    text += "def pytest_runtest_teardown():\n    setrlimit(RLIMIT_NOFILE, (most - 1, most))\n"
+    (few / "conftest.py").write_text(text, encoding="utf-8")
+    done = Done(few, *SUITE, *STATIC, "-q", "--conformance-isolation", "row")
+    done.expect(5, "Exit: somebody changed the limits of this process", never="Traceback")
 
 
 LISTENERS = {
