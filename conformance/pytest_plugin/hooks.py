@@ -15,7 +15,8 @@ import importlib
 import os
 import shlex
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -51,30 +52,43 @@ def register(config: pytest.Config) -> None:
     """Load suite and backend and join the session. UsageError says in one line what is wrong."""
     folder = selection.suite_folder(config)
     try:
-        locks = ExitStack()
-        config.add_cleanup(locks.close)
-        _lock_out(config, locks)
-        plan = plan_of(load_suite(folder))
-        target = selection.target(plan, config.option)
-        named = selection.select_named_rows(plan, config, layers(find_folders(folder).cases, find_cases_folder()))
-        request = read_request(config, plan, target)
-        waivers = waive.load_all(request.waivers, request.plan)  # before anything is started
-        with quiet_backend():
-            adapter = open_backend(request.backend, request.isolation, request.limits)
-            try:
-                session = ConformanceSession(config, request, named, adapter, set_up_backend(request, adapter, waivers))
-            except BaseException:
-                close_backend(adapter)
-                raise
+        with _be_in(config.invocation_params.dir) as folder_of_tests:
+            locks = ExitStack()
+            config.add_cleanup(locks.close)
+            _lock_out(config, locks)
+            plan = plan_of(load_suite(folder))
+            target = selection.target(plan, config.option)
+            named = selection.select_named_rows(plan, config, layers(find_folders(folder).cases, find_cases_folder()))
+            request = read_request(config, plan, target)
+            waivers = waive.load_all(request.waivers, request.plan)  # before anything is started
+            with quiet_backend():
+                adapter = open_backend(request.backend, request.isolation, request.limits)
+                try:
+                    setup = set_up_backend(request, adapter, waivers)
+                    session = ConformanceSession(config, request, named, adapter, setup, folder_of_tests)
+                except BaseException:
+                    close_backend(adapter)
+                    raise
     except Malformed as malformed:
         raise pytest.UsageError(*(plain(str(locate(problem, folder))) for problem in malformed.problems)) from None
     except CommandError as problem:
         raise pytest.UsageError(plain(str(problem))) from None
     except OSError as error:
-        raise pytest.UsageError(plain(f"{error.filename}: {error.strerror or error}")) from None
+        raise pytest.UsageError(plain(f"{error.filename or 'this process'}: {error.strerror or error}")) from None
     config.pluginmanager.register(session, "reshape_conformance_session")
     if config.pluginmanager.has_plugin("terminal"):
         config.pluginmanager.register(FailureSections(config))
+
+
+@contextmanager
+def _be_in(folder: Path | str) -> Iterator[str]:
+    """Be in the folder of the command line, where its paths begin, as a conftest may have left it; give the other."""
+    before = os.getcwd()
+    os.chdir(folder)
+    try:
+        yield before
+    finally:
+        os.chdir(before)
 
 
 def _calls_rows(config: pytest.Config) -> bool:
@@ -99,12 +113,13 @@ class ConformanceSession:
 
     def __init__(
         self, config: pytest.Config, request: RunRequest, named: frozenset[str] | None, adapter: Adapter,
-        setup: BackendSetup,
+        setup: BackendSetup, folder_of_tests: str,
     ) -> None:  # fmt: skip
         self.config, self.request, self.named, self.adapter, self.setup = config, request, named, adapter, setup
         self.concludes = not hasattr(config, "workerinput")
         self.pin = self.describe_backend()
-        self.folder = os.getcwd()
+        self.folder, self.folder_of_tests = str(config.invocation_params.dir), folder_of_tests
+        self.is_after_row = False
         self.calls = RowCalls(request, adapter, setup.claims)
         self.rows = {row.id: row for row in request.plan.rows}
         self.wanted = choose_rows(request)
@@ -147,12 +162,18 @@ class ConformanceSession:
         stay_in(self.folder, [])  # a test of the repository may have left it, and relative paths begin here
         with keep_warning_filters_out():
             result = self.setup.waive_call(row) or self.setup.apply_waivers(row, self.calls.call(row))
-        stay_in(self.folder, [])
+        stay_in(self.folder, [])  # until a test of the repository comes: with jobs, threads start processes meanwhile
         return result
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        """Tell Allure the parameters of a row, without which it counts the rows of a case as retries of one test."""
+        """Tell Allure the parameters of a row, without which it counts the rows of a case as retries of one test.
+
+        After a row, a test of the repository begins in the folder where its conftest files have left pytest.
+        """
+        if not isinstance(item, CaseRow) and self.is_after_row:
+            stay_in(self.folder_of_tests, [])
+        self.is_after_row = isinstance(item, CaseRow)
         if isinstance(item, CaseRow) and self.config.getoption("allure_report_dir", None):
             row, allure = item.row, importlib.import_module("allure")
             way = row.shape_passed_as
@@ -230,8 +251,9 @@ class ConformanceSession:
         """Conclude and write; replace exit status 0 if the target was not shown to conform."""
         if self.concludes and _calls_rows(self.config):
             self.calls.close()
-            stay_in(self.folder, [])
-            code = self.conclusion.conclude()
+            stay_in(self.folder_of_tests, [])
+            with _be_in(self.folder):
+                code = self.conclusion.conclude()
             if session.exitstatus == 0:
                 session.exitstatus = code
 

@@ -212,6 +212,21 @@ def test_rows_and_tests_keep_their_folder(
     Done(few, *SUITE, *where, "-q", "test_theirs.py", ROW, adapter=f"../{Path(backend).name}:{name}").says(*words)
 
 
+@pytest.mark.parametrize("jobs", [pytest.param("1"), pytest.param("2", marks=pytest.mark.slow)])
+def test_a_conftest_that_leaves_the_folder(few: Path, backend: str, jobs: str) -> None:
+    """Paths begin where pytest was called, and a test of the repository where its conftest has left pytest."""
+    (few / "theirs").mkdir()
+    (few / "conftest.py").write_text(f"{NO_REPORTS}import os\nos.chdir('theirs')\n", encoding="utf-8")
+    text = "import os\ndef test_theirs():\n    assert os.path.basename(os.getcwd()) == 'theirs'\n"
+    (few / "test_theirs.py").write_text(text, encoding="utf-8")
+    after = "def pytest_collection_modifyitems(items):\n    items += items[:1]\n"
+    (few / "theirs" / "after.py").write_text(after, encoding="utf-8")
+    words = *SUITE, "-q", "-p", "theirs.after", "test_theirs.py", ROW, "--conformance-jobs", jobs
+    done = Done(few, *words, "--conformance-out", "out", adapter=f"../{Path(backend).name}:Refuses")
+    done.says("1 failed, 2 passed", "rejects a legal call")
+    assert (few / "out" / "results.jsonl").is_file()
+
+
 FAKE = """import json
 import types
 import allure

@@ -254,7 +254,7 @@ def test_a_backend_that_starts_only_once_with_jobs(here: Path) -> None:
     """The session ends, as a run does. A failure of the first row would be held against the backend."""
     done = Done(here, *QUIET, *F32, "--conformance-jobs", "2", adapter="mine.py:Once")
     done.expect(4, "--conformance-jobs 2: mine.py:Once: cannot be started: FileExistsError", never="Traceback")
-    assert " failed" not in done.text
+    assert "adapter err" not in done.text  # rows before it may have failed: on a busy machine the first process is fast
 
 
 def test_a_drawn_row_that_fails(here: Path) -> None:
