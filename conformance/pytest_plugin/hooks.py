@@ -53,14 +53,14 @@ def register(config: pytest.Config) -> None:
     folder = selection.suite_folder(config)
     try:
         with _be_in(config.invocation_params.dir) as folder_of_tests:
-            locks = ExitStack()
-            config.add_cleanup(locks.close)
-            _lock_out(config, locks)
             plan = plan_of(load_suite(folder))
             target = selection.target(plan, config.option)
             named = selection.select_named_rows(plan, config, layers(find_folders(folder).cases, find_cases_folder()))
             request = read_request(config, plan, target)
-            waivers = waive.load_all(request.waivers, request.plan)  # before anything is started
+            waivers = waive.load_all(request.waivers, request.plan)  # before anything is removed or started
+            locks = ExitStack()
+            config.add_cleanup(locks.close)
+            _lock_out(config, locks)
             with quiet_backend():
                 adapter = open_backend(request.backend, request.isolation, request.limits)
                 try:

@@ -181,13 +181,19 @@ MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_in_a_setting_is_one_line(here: Path, mistake: str) -> None:
+    """And costs no earlier report, as long as no backend is started."""
+    report = here / "out" / "report.html"
+    report.parent.mkdir()
+    report.touch()
     text = (here / "waivers.yaml").read_text(encoding="utf-8")
     (here / "typo.yaml").write_text(text.replace("minus-two", "minus-tow"), encoding="utf-8")
     (here / "more.yaml").write_text(CLAIMS.replace(", Reshape-1", ""), encoding="utf-8")
     options, words = MISTAKES[mistake]
     if "-n" in options and find_spec("xdist") is None:
         pytest.skip("needs pytest-xdist")
-    Done(here, *QUIET, *options, adapter="mine.py:Keeps").expect(4, "ERROR: ", words, never="Traceback")
+    done = Done(here, *QUIET, "--conformance-out", "out", *options, adapter="mine.py:Keeps")
+    done.expect(4, "ERROR: ", words, never="Traceback")
+    assert report.exists() == (mistake != "other claims")
 
 
 @pytest.mark.parametrize(
