@@ -11,7 +11,6 @@ import pytest
 
 from ..adapter import CannotStart
 from ..isolate.backend import open_backend, run_in_isolation, split_rows, use_jobs
-from ..isolate.process.own_command import Terminated
 from ..model import Adapter, Claims, Result
 from ..plan.rows import Row
 from ..runner.fresh_calls import FreshCalls
@@ -45,14 +44,8 @@ class RowCalls:
     def call(self, row: Row) -> Result:
         """Return the result of a row. A row that was called ahead and is asked for again is called again.
 
-        The session ends if another process of the backend cannot start, or the system has no more files or memory.
+        The session ends if another process of the backend cannot start.
         """
-        try:
-            return self._fresh.note_right_alone(row, self._take_or_call(row))
-        except Terminated as error:  # pytest would show the name of the exception, and not why
-            pytest.exit(plain(error.why), error.exit_code)
-
-    def _take_or_call(self, row: Row) -> Result:
         while self._ahead is not None and row.id not in self._done:
             try:
                 result = next(self._ahead, None)
@@ -62,7 +55,8 @@ class RowCalls:
                 self._ahead = None
             else:
                 self._done[result.row] = result
-        return self._done.pop(row.id, None) or self._call_now(row)
+        result = self._done.pop(row.id, None) or self._call_now(row)
+        return self._fresh.note_right_alone(row, result)
 
     def _call_now(self, row: Row) -> Result:
         self._next.append(row)

@@ -150,7 +150,7 @@ def test_what_ends_a_session_is_told(few: Path) -> None:
     text += "def pytest_runtest_teardown():\n    setrlimit(RLIMIT_NOFILE, (most - 1, most))\n"
     (few / "conftest.py").write_text(text, encoding="utf-8")
     done = Done(few, *SUITE, *STATIC, "-q", "--conformance-isolation", "row")
-    done.expect(5, "Exit: somebody changed the limits of this process", never="Traceback")
+    done.expect(2, "Terminated: somebody changed the limits of this process", never="Traceback")
 
 
 LISTENERS = {

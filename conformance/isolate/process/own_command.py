@@ -18,7 +18,7 @@ class Terminated(KeyboardInterrupt):
     """The command ends as if it was interrupted, with another message: after a signal, or if the system is short."""
 
     def __init__(self, exit_code: int, why: str = "terminated") -> None:
-        super().__init__()
+        super().__init__(why)
         self.exit_code, self.why = exit_code, why
 
 
