@@ -34,7 +34,7 @@ def _list_files_of_adapter(backend: str) -> list[Path]:
     if path is None or not path.is_file():
         return []
     if backend.startswith("cmd:"):
-        return [file for file in map(Path, command_of(backend)) if file.is_file()]
+        return [*map(Path, filter(os.path.isfile, command_of(backend)))]  # an argument may be too long for a name
     if ".py:" in backend:  # such a file can import those beside it by name alone
         return _with_imports(path, path.parent, None)
     package = module_of(backend).partition(".")[0]

@@ -117,7 +117,7 @@ def read_subject(pid: int, backend: str, opened: OpenedFiles) -> Subject:
         if not _is_left_out(path, is_code or not _CODE.isdisjoint(path.suffixes))
     }  # fmt: skip
     modules = defaultdict[_Package, set[str]](set)
-    for path in {*tested, *started, *filter(Path.is_file, command)}:
+    for path in {*tested, *started, *filter(os.path.isfile, command)}:  # an argument may be too long
         package = _package_of(path)
         if package and package.name.startswith(_SUITE_PACKAGE) and str(package.folder) in _SITE:
             continue

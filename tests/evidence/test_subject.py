@@ -259,7 +259,8 @@ ATTACKS = {
     "an editable package": SubjectAttack(editable, "vendor (2 files)", "noted"),
     "a module on PYTHONPATH": SubjectAttack(on_the_path, "vendor.py", "noted"),
     "a program for an interpreter": SubjectAttack(
-        lambda folder, number, _: f"cmd:{sys.executable} {program(folder, number)}", "prog.py", "command_of"),
+        lambda folder, number, _: f"cmd:{sys.executable} {program(folder, number)} {300 * 'x'}", "prog.py",
+        "command_of"),
     "a file that only a container sees": SubjectAttack(in_a_container, "libmine.so", "_find_file"),
     "a preloaded library": SubjectAttack(preloaded, "libmine.so"),
     "a module that is imported before anything is noted": SubjectAttack(before_noting, "fnmatch.py", "noted"),
