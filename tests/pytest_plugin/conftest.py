@@ -51,6 +51,11 @@ class ExitsOnDoubles(Reference):
 class Dies(Reference):
     def compile(self, graph):
         os._exit(3)
+class Forks(Reference):
+    def compile(self, graph):
+        if os.fork():
+            os.wait()
+        return super().compile(graph)
 class Leaves(Reference):
     def compile(self, graph):
         os.mkdir('gone')

@@ -212,6 +212,12 @@ def test_rows_and_tests_keep_their_folder(
     Done(few, *SUITE, *where, "-q", "test_theirs.py", ROW, adapter=f"../{Path(backend).name}:{name}").says(*words)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="has no fork")
+def test_a_fork_of_the_backend_goes_on_with_no_session(few: Path, backend: str) -> None:
+    done = Done(few, *SUITE, *HERE, ROW, adapter=f"{backend}:Forks").expect(4, "1 passed")
+    assert done.text.count("  conforms to  ") == 1
+
+
 @pytest.mark.parametrize("jobs", [pytest.param("1"), pytest.param("2", marks=pytest.mark.slow)])
 def test_a_conftest_that_leaves_the_folder(few: Path, backend: str, jobs: str) -> None:
     """Paths begin where pytest was called, and a test of the repository where its conftest has left pytest."""
