@@ -101,7 +101,7 @@ def test_an_interrupt_while_a_call_is_sent(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_an_exception_of_a_signal_while_a_reply_is_due() -> None:
-    """Such as that of a limit on the time of a test. The reply would be taken for that to the next call."""
+    """It may be that of a limit on the time of a test. The next call would take the reply for its own."""
     backend = remote("silent")
     process = backend.session().process
 
