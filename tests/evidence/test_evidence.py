@@ -104,6 +104,10 @@ FORGED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "rows drawn in another way": ({"drawn": {**ASKED, "quick": True}}, {}, 'unknown key "quick"'),
     "drawn rows that nobody asked for": ({}, {"drawn": CALLED}, "counts more drawn rows than the header asks for"),
     "more drawn rows than were asked for": ({"drawn": ASKED}, {"drawn": CALLED}, "counts more drawn rows than"),
+    "more drawn rows than were asked for, with those left out": (
+        {"drawn": ASKED}, {"drawn": {"called": 15, "failed": 0, "not_called": 6}}, "counts more drawn rows than",
+    ),
+    "resumed rows that are not there": ({}, {"resumed": 3}, "does not count the resumed rows"),
     "a drawn row that failed and is not there": (
         {"drawn": ASKED}, {"drawn": {"called": 0, "failed": 1, "not_called": 20}}, "does not count the drawn rows",
     ),

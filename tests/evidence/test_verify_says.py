@@ -87,6 +87,10 @@ def test_rows_called_again_show_evidence_of_another_backend(command: Command) ->
 def test_rows_are_called_again_on_the_same_backend_only(command: Command) -> None:
     run_once(command)
     verify(command, "--repeat", 3, mini("Bent")).expect(3, err="the evidence is of reference")
+    rewrite(command.out / "results.jsonl", lambda records: records[0]["claims"].update(answers_special_zero=True))
+    verify(command, "--repeat", 3, "reference").expect(3, err="does not claim what the evidence says it claimed")
+    rewrite(command.out / "results.jsonl", lambda records: records[0]["backend"].update(version="0"))
+    verify(command, "--repeat", 3, "reference").expect(3, err="the evidence is of reference 0")
     for words in (("--repeat", 3), ("--repeat", 0, "reference"), ("--repeat", "reference", 3)):
         verify(command, *words).expect(2, err="--repeat")
 
@@ -114,3 +118,5 @@ def test_counts_are_those_of_the_rows(command: Command) -> None:
     assert "the footer counts 9999 pass" in verify(command).out
     rewrite(command.out / "results.jsonl", recount)
     assert verify(command).code == 0
+    rewrite(command.out / "results.jsonl", lambda records: records[-1]["verdicts"].pop("error"))
+    assert "the footer counts None error, the rows have 0" in verify(command).out

@@ -9,7 +9,7 @@ import pytest
 
 from conformance.evidence.folder import REPORTS
 from conformance.evidence.results import InvalidEvidence
-from conformance.model import NOT_RUN, VERDICTS, Outcome, Result, Verdict
+from conformance.model import NOT_CALLED, NOT_RUN, VERDICTS, Outcome, Result, Verdict
 from conformance.plan.rows import Plan, Row
 from conformance.report import embedded
 from conformance.report.verify import OtherSuite, verify_report
@@ -159,6 +159,16 @@ def test_a_waiver_that_waives_nothing_in_its_row_is_found(plan: Plan, tmp_path: 
 
     finish_run(plan, Right(), tmp_path, lambda results: [*map(waive, results)], waivers=[FOR_TURNS])
     assert "turns[StaticReshape-f32]: has waiver 1, and nothing of it is waived" in find_mismatches(tmp_path, plan)
+
+
+def test_a_row_that_a_waiver_did_not_forbid_to_call_is_found(plan: Plan, tmp_path: Path) -> None:
+    def leave(result: Result) -> Result:
+        verdicts: dict[str, Verdict] = dict.fromkeys(result.verdicts, "waived")
+        left = Result(result.row, verdicts, NOT_CALLED, 0, "not run", waiver=1)
+        return left if result.row.startswith("turns") else result
+
+    finish_run(plan, Right(), tmp_path, lambda results: [*map(leave, results)], waivers=[FOR_TURNS])
+    assert "was not called, and waiver 1 does not say `run: false`" in find_mismatches(tmp_path, plan)
 
 
 REFUSED = {"kind": "rejected", "stage": "run", "message": "no"}
