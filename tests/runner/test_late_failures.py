@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import shlex
 from pathlib import Path
 from typing import Any, NoReturn
@@ -34,17 +35,30 @@ def verify(command: Command) -> int:
 
 
 def test_results_that_cannot_be_renamed_are_kept(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are on the disk before the rename, so that no power cut leaves a part under the name of the whole."""
+    synced = list[int]()
+
     def refuse(old: Path, new: Path) -> NoReturn:
         raise PermissionError(errno.EPERM, "Operation not permitted", str(old))
 
     monkeypatch.setattr("os.replace", refuse)
+    monkeypatch.setattr("os.fsync", lambda descriptor: synced.append(os.fstat(descriptor).st_ino))
     part = name_unfinished(command.out / RESULTS)
     said = command.run("reference").expect(2, lines=1).err
     why = f"cannot be renamed to {RESULTS}: Operation not permitted; rename it"
     assert said == f"conformance: {part}: is whole, but {why}\n"
     monkeypatch.undo()
+    assert synced == [part.stat().st_ino]
     part.rename(command.out / RESULTS)
     assert verify(command) == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_is_told_with_the_name_of_the_file(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    full = os.fdopen(os.open("/dev/full", os.O_RDWR), "w+b")
+    monkeypatch.setattr("conformance.evidence.writer.create", lambda *_: full)
+    part = name_unfinished(command.out / RESULTS)
+    command.run("reference").expect(2, err=f"{part}: No space left on device", lines=1)
 
 
 # ── cases that are made smaller ───────────────────────────────────────────────────────────────────

@@ -33,7 +33,10 @@ def test_what_is_left_of_a_run_is_its_whole_lines(tmp_path: Path) -> None:
     header = write(path, close=False)
     left = name_unfinished(path)
     whole = left.read_bytes()
-    for content, rows in ((whole, 8), (whole[:-3], 7), (whole + b"\xff", 8), (whole[:10], 0), (b"", 0)):
+    write(tmp_path / "ended" / "results.jsonl")
+    footer = lines_of(tmp_path / "ended" / "results.jsonl")[-1]  # as if killed before the file got its name
+    some = ((whole, 8), (whole[:-3], 7), (whole + b"\xff", 8), (whole + footer, 8), (whole[:10], 0), (b"", 0))
+    for content, rows in some:
         left.write_bytes(content)
         found = evidence_module.salvage(path, header)
         assert len(found) == rows
@@ -47,6 +50,8 @@ def test_a_run_of_something_else_is_not_gone_on_with(tmp_path: Path, key: str) -
     with pytest.raises(InvalidEvidence, match=f"{key}.* was .* and is .*; begin a new run"):
         evidence_module.salvage(path, {**header, key: {"other": 1}})
     assert evidence_module.salvage(path, {**header, "started": "later"})
+    with pytest.raises(InvalidEvidence, match=r"target was .* and is null; begin a new run"):
+        evidence_module.salvage(path, {name: value for name, value in header.items() if name != "target"})
 
 
 def test_a_run_that_ended_is_not_resumed(command: Command) -> None:
@@ -186,9 +191,10 @@ def test_a_killed_process_of_its_own_leaves_a_refused_file(tmp_path: Path) -> No
     words += ["--suite", str(builders.write_suite(tmp_path)), "--out", str(tmp_path / "out")]
     child = subprocess.Popen(words, cwd=builders.ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     path = tmp_path / "out" / "results.jsonl"
-    wait(name_unfinished(path).exists)
+    part = name_unfinished(path)
+    wait(lambda: part.exists() and part.stat().st_size > 0)
     child.kill()
     child.wait()
     assert not path.exists()
-    with pytest.raises(InvalidEvidence):
-        read(name_unfinished(path))
+    with pytest.raises(InvalidEvidence, match="the run did not end"):
+        read(part)

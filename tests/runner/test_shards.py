@@ -56,10 +56,12 @@ def test_shards_share_the_drawn_rows(command: Command) -> None:
 def test_a_shard_that_ended_early_called_its_first_drawn_rows(command: Command) -> None:
     parts = [evidence_of(part(command, f"{number}/2", "reference", "--drawn-rows", "60")) for number in (1, 2)]
     called = [list(draw_called_rows(command.plan, each)) for each in parts]
-    footer = {**parts[1].footer, "drawn": {"called": 3, "failed": 0}}
-    ended = dataclasses.replace(parts[1], footer=footer)
+    footer = {**parts[1].footer, "drawn": {"called": 3, "failed": 0, "waived": 1}, "notes": ["it ended early"]}
+    ended = dataclasses.replace(parts[1], header={**parts[1].header, "tester": "Mine Ltd"}, footer=footer)
     merged = merge_shards([Path("one"), Path("two")], [parts[0], ended])
-    assert merged.drawn == DrawnCounts(len(called[0]) + 3, 0, 0, 0)
+    assert merged.drawn == DrawnCounts(len(called[0]) + 3, 0, 0, 1)
+    assert merged.notes == (*parts[0].footer["notes"], "it ended early")
+    assert merged.header["tester"] == "Mine Ltd"
     whole = Evidence(merged.header, tuple(merged.results), {"drawn": merged.drawn.to_json()}, "")
     assert {*draw_called_rows(command.plan, whole)} == {*called[0], *called[1][:3]}
 
@@ -90,14 +92,16 @@ def test_parts_that_do_not_make_one_run_are_refused(command: Command, parts: lis
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("key", ["suite", "backend", "claims", "isolation", "limits", "waivers", "environment"])
+@pytest.mark.parametrize(
+    "key", ["suite", "backend", "claims", "isolation", "limits", "waivers", "nonce", "drawn", "environment"]
+)
 def test_parts_whose_headers_differ_are_refused(command: Command, parts: list[Path], key: str) -> None:
     header = evidence_of(parts[1]).header
     waiver = {"number": 1, "place": "w:1", "reason": "x", "link": "x", "owner": "x", "expires": "2099-01-01"}
     other = {
         "suite": {**header["suite"], "version": "9"}, "backend": {**header["backend"], "version": "9"},
         "claims": {**header["claims"], "answers_special_zero": True}, "isolation": "worker",
-        "limits": {"timeout": 99.0}, "waivers": [waiver],
+        "limits": {"timeout": 99.0}, "waivers": [waiver], "nonce": "a" * 64, "drawn": {"seed": 0, "rows": 9},
         "environment": {**header["environment"], "python": "2"},
     }  # fmt: skip
     write_again(parts[1], {key: other[key]}, evidence_of(parts[1]).results)
