@@ -433,7 +433,25 @@ def test_a_challenge_to_one_file_says_so(lab: Lab, cli: Cli) -> None:
     path = lab.folder / COMMITMENT
     record = json.loads(path.read_text())
     path.write_text(json.dumps(record | {"files": {"mine.py": record["files"]["mine.py"]}}))
-    cli("challenge", path, "--suite", lab.suite, "--out", lab.home / "new.json").expect(0, out="(1 file)")
+    words = ("challenge", path, "--suite", lab.suite, "--out", lab.home / "new.json")
+    cli(*words).expect(0, out="(1 file)")
+    cli(*words).expect(2, err="new.json exists; a challenge is given once", lines=1)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"suite": "0" * 64}, "is for suite 000000000000, and this one is"),
+        ({"files": {}}, "names no file that will be"),
+    ],
+)
+def test_a_commitment_to_another_suite_or_to_nothing_gets_no_challenge(
+    lab: Lab, cli: Cli, change: Json, why: str
+) -> None:
+    lab.change_record(COMMITMENT, lambda record: record.update(change))
+    new = lab.home / "new.json"
+    cli("challenge", lab.folder / COMMITMENT, "--suite", lab.suite, "--out", new).expect(1, err=why, lines=1)
+    assert not new.exists()
 
 
 def test_ranks_that_are_not_claimed_are_put_into_a_few_words() -> None:
@@ -555,6 +573,7 @@ WITHOUT_MODULE = {PACKAGE: FILES[PACKAGE], LIBRARY: FILES[LIBRARY]}
             (FILES, (), ""),
         ]),
         ({**FILES, MODULE: OTHER}, [(WITHOUT_MODULE, (), f"{MODULE}: was not used here")]),
+        ({}, [({}, (), "the certificate names no file under test")]),
     ],
 )  # fmt: skip
 def test_an_audit_is_of_the_files_of_the_certificate(
@@ -570,7 +589,11 @@ def test_an_audit_is_of_the_files_of_the_certificate(
 
 
 @pytest.mark.parametrize(
-    ("said", "says"), [(False, "code that is in no file: was used here and has no digest"), (True, "")]
+    ("said", "says"),
+    [
+        (False, "code that is in no file: was used here and has no digest"),
+        (True, "the certificate stays at level self-tested, because some rows were not called"),
+    ],
 )
 def test_an_audit_refuses_hidden_code_that_is_in_no_file(
     lab: Lab, cli: Cli, monkeypatch: pytest.MonkeyPatch, said: bool, says: str
@@ -578,7 +601,8 @@ def test_an_audit_refuses_hidden_code_that_is_in_no_file(
     words = audit_changed(lab, lambda records: records[-1].update(subject=FILES, unnamed_code=said))
     here = Repetition("mine.py:Mine", 1, (), Subject(FILES, True, (), {}))
     monkeypatch.setattr(audit, "repeat", lambda *_: here)
-    cli(*words).expect(bool(says), err=says)
+    done = cli(*words).expect(not said)
+    assert says in " ".join(f"{done.out} {done.err}".split())
 
 
 HANGS = """
@@ -633,6 +657,9 @@ REFUSED: dict[str, tuple[Callable[[Lab], object], str, int, str]] = {
     "other claims": (
         lambda lab: other_adapter(lab, '"chain", '), "certify --challenge", 1,
         "from it in backend.digest, adapter, claims.not_claimed; restore that"),
+    "a challenge to another commitment": (
+        lambda lab: lab.change_record(COMMITMENT, lambda record: record["files"].update({"lib.so": "0" * 64})),
+        "certify --challenge", 1, "challenge.json: was given for another commitment than "),
     "a challenge that has expired": (
         lambda lab: lab.change_challenge(expires=add_days(-1)), "certify --challenge", 1, "before the run began"),
     "a later challenge": (
@@ -651,6 +678,15 @@ def test_a_command_that_is_refused_leaves_the_certificate(lab: Lab, cli: Cli, wh
     given = (*challenge, *[lab.challenge] * len(challenge), "--out", lab.folder, "--suite", lab.suite)
     cli(command, lab.backend, *given).expect(code, err=says, lines=1)
     assert lab.contents() == before
+
+
+@pytest.mark.slow
+def test_a_run_of_other_files_than_were_committed_to_is_no_certificate(lab: Lab, cli: Cli) -> None:
+    lab.change_record(COMMITMENT, lambda record: record.update(adapter=lab.backend, files={"lib.so": "0" * 64}))
+    lab.change_challenge(commitment=digest_of_file(lab.folder / COMMITMENT))
+    words = ("certify", lab.backend, "--challenge", lab.challenge, "--out", lab.folder, "--suite", lab.suite)
+    cli(*words).expect(1, err="what is tested differs from it in files.lib.so, files.", lines=1)
+    assert not (lab.folder / STATEMENT).exists()
 
 
 def test_clocks_may_differ_by_less_than_a_day(lab: Lab, cli: Cli) -> None:

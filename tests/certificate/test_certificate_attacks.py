@@ -24,6 +24,7 @@ from conformance.certificate.statement import (
     EXTENSION,
     STATEMENT,
     RecordFile,
+    add_days,
     digest_of_file,
     time_of,
 )
@@ -144,7 +145,7 @@ def expire_key(lab: Lab, on: datetime = datetime(2020, 1, 1)) -> None:
 
 
 def revoke(text: str) -> Callable[[Lab], Trust]:
-    """Give a list that revokes the vendor's key, with its name, type, base64 and fingerprint where `text` says."""
+    """Give a list that revokes the vendor's key, with its type, base64 and fingerprint where `text` says."""
 
     def act(lab: Lab) -> Trust:
         type_, key = lab.key("vendor.pub").read_text().split()[:2]
@@ -152,6 +153,7 @@ def revoke(text: str) -> Callable[[Lab], Trust]:
             ["ssh-keygen", "-l", "-f", lab.key("vendor")], capture_output=True, text=True, check=True
         )
         fields = {"key": f"{type_} {key}", "cut": f"{type_} {key[:40]}", "fingerprint": listed.stdout.split()[1]}
+        fields["of_another_type"] = f"ssh-rsa {key}"
         (lab.home / "revoked").write_text(f"# withdrawn\n\n{'0' * 64}  a statement\n{text.format(**fields)}\n")
         return lab.trust(revoked=lab.home / "revoked")
 
@@ -170,9 +172,12 @@ def revocation_list(lab: Lab, name: str) -> Path:
     return path
 
 
-def revoke_statement(lab: Lab) -> Trust:
-    (lab.home / "revoked").write_text(f"{digest_of_file(lab.folder / STATEMENT)}  withdrawn by the vendor\n")
-    return lab.trust(revoked=lab.home / "revoked")
+def revoke_record(name: str) -> Callable[[Lab], Trust]:
+    def act(lab: Lab) -> Trust:
+        (lab.home / "revoked").write_text(f"{digest_of_file(lab.folder / name).upper()}  withdrawn\n")
+        return lab.trust(revoked=lab.home / "revoked")
+
+    return act
 
 
 def run_tomorrow(lab: Lab) -> None:
@@ -212,6 +217,11 @@ def name_another(key: str, value: Any) -> Callable[[Records], None]:
 def run_in_process(records: Records) -> None:
     """Pose as a planted backend, which is trusted there."""
     records[0] |= {"isolation": "none", "backend": {**records[0]["backend"], "adapter": "planted:rejects-everything"}}
+
+
+def run_nowhere(records: Records) -> None:
+    run_in_process(records)
+    del records[0]["isolation"]
 
 
 def forget_challenge(statement: Json) -> None:
@@ -329,15 +339,19 @@ ATTACKS: dict[str, Attack] = {
     "a list of ssh-keygen revokes the key": Attack(
         lambda lab: lab.trust(revoked=revocation_list(lab, "vendor")), "is revoked, says", "signer_of"),
     **{f"a key is revoked as {text}": Attack(revoke(text), "revoked:4: .* is neither", "read_revoked")
-       for text in ("{cut}", "{fingerprint}", "vendor@example.com {key}", "serial: 1", "0" * 63)},
+       for text in ("{cut}", "{of_another_type}", "{fingerprint}", "vendor@example.com {key}", "serial: 1", "0" * 63)},
     "a list of ssh-keygen is cut": Attack(cut_revocation_list, "cannot be read in full", "read_revoked"),
-    "keys are revoked, and the reader knows none that may sign": Attack(
-        lambda lab: Trust(challenge=lab.challenge, revoked=lab.key("vendor.pub")),
-        "no signature is checked without --allowed", "_check_revocation"),
-    "the statement is revoked": Attack(revoke_statement, "is revoked, says", "_check_revocation"),
+    **{f"{what} revokes keys, and the reader knows none that may sign": Attack(
+        lambda lab, list_=list_: Trust(challenge=lab.challenge, revoked=list_(lab)),
+        "no signature is checked without --allowed", "_check_revocation")
+       for what, list_ in {
+           "a file": lambda lab: lab.key("vendor.pub"), "ssh-keygen": lambda lab: revocation_list(lab, "vendor"),
+       }.items()},
+    **{f"{name} is revoked": Attack(revoke_record(name), f"{name}: is revoked, says", "_check_revocation")
+       for name in (STATEMENT, AUDIT)},
     "it has expired": Attack(state(put_own("validUntil", LONG_AGO)), "expired on 2020-01-01", "_check_times"),
-    "it is valid for ever": Attack(
-        state(put_own("validUntil", "2999-01-01T00:00:00+00:00")), "valid for more than three years", "_check_times"),
+    "it is valid for three years and a day": Attack(
+        state(put_own("validUntil", add_days(3 * 366 + 1))), "valid for more than three years", "_check_times"),
     "the run is of tomorrow": Attack(run_tomorrow, "is still to come", "_check_times"),
     "the run is younger than the day that the reader asks about": Attack(
         lambda lab: lab.trust(at=day(-2)), "is still to come", "_check_times"),
@@ -359,9 +373,10 @@ ATTACKS: dict[str, Attack] = {
         forge(name_another(key, value)),
         f"the {key} of the suite there and here differ", "_refuse_other_suite")
        for key, value in {"version": "99 by ISO", "documents": {"static-oneapi": "0" * 64}}.items()},
-    "the audit would call the backend in its own process": Attack(
-        in_order(Lab.forget_the_challenge, forge(run_in_process), lambda lab: lab.trust(challenge=None)),
-        "ran in the suite's own process", "_refuse_in_process"),
+    **{f"the audit would call the backend in its own process, {what}": Attack(
+        in_order(Lab.forget_the_challenge, forge(act), lambda lab: lab.trust(challenge=None)),
+        "ran in the suite's own process", "_refuse_in_process")
+       for what, act in {"as was said": run_in_process, "and nothing was said": run_nowhere}.items()},
     "the evidence has a verdict that does not follow": Attack(forge(flatter_one), "where", "verify_content"),
     "the evidence lacks a row": Attack(forge(drop_row), "lacks 1 row of the suite", "verify_content"),
     "the evidence has no drawn rows, and nothing fails": Attack(
@@ -414,9 +429,10 @@ ATTACKS: dict[str, Attack] = {
        for name, act in AUDITS.items()},
     "the audit is of resumed rows": Attack(
         in_order(forge(resume), Lab.audit), "only a whole run can be audited", "refuse_resumed"),
-    "the page says more": Attack(
-        lambda lab: spoil(lab.folder / PAGE, "<h1>", "<h1>The best: "),
-        "does not say what statement.json says", "_check_pages"),
+    **{f"{name} says more": Attack(
+        lambda lab, name=name, tag=tag: spoil(lab.folder / name, tag, f"{tag}The best: "),
+        f"{name}: does not say what statement.json says", "_check_pages")
+       for name, tag in {PAGE: "<h1>", BADGE: "<title>"}.items()},
     "the statement has a key twice": Attack(
         write_statement(lambda text: text.replace('"result"', '"result":"FAILED","result"', 1).encode()),
         "twice", "read_record"),

@@ -3,6 +3,7 @@
 The facts are those of https://github.com/in-toto/attestation, spec/v1 and spec/predicates, as of August 2026.
 """
 
+import hashlib
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -149,6 +150,36 @@ def test_statements_and_audits_are_as_in_toto_publishes_them(name: str, tmp_path
         assert_as_published(record)
         written = write_record(tmp_path / "record.json", record)
         assert read_record(written.path, form) == written
+
+
+F32, S8 = "static-oneapi/f32", "static-oneapi/s8"
+SORTED: dict[str, tuple[Conclusion, tuple[Any, ...]]] = {
+    # what is shown: (the conclusion, the result and the tests that pass, are warned of and fail)
+    "all": (PASSES, ("PASSED", [F32], [], [])),
+    "all, with waived failures": (WARNS, ("PASSED", [F32], [S8], [])),
+    "a part": (FAILS, ("FAILED", [F32], [], [S8])),
+    "not all rows of a type": (
+        conclusion(standing("f32", "conforms"), standing("s8", "incomplete"), exit_code=4),
+        ("FAILED", [F32], [], [S8]),
+    ),
+    "all, and a waiver has expired": (conclusion(standing("f32", "conforms"), exit_code=6), ("FAILED", [F32], [], [])),
+}
+
+
+@pytest.mark.parametrize("shown", SORTED)
+def test_a_type_passes_if_it_conforms_without_a_waiver(shown: str, tmp_path: Path) -> None:
+    concluded, due = SORTED[shown]
+    statement = state(concluded, evidence_of(drawn={"called": 1, "failed": 1}))  # else drawn rows would be missing
+    said = statement["predicate"]
+    assert (said["result"], said["passedTests"], said["warnedTests"], said["failedTests"]) == due
+    assert audit(tmp_path, statement)["predicate"]["properties"] == [f"RESHAPE_CONFORMS_{F32}"]
+
+
+def test_many_files_have_the_digest_of_what_sha256sum_prints() -> None:
+    files = evidence_of(40).footer["subject"]
+    lines = "".join(f"{files[name]}  {name}\n" for name in sorted(files)).encode()
+    (subject,) = STATEMENTS["of many files"]()["subject"]
+    assert subject["digest"]["sha256"] == hashlib.sha256(lines).hexdigest()
 
 
 @pytest.mark.parametrize("name", STATEMENTS)
