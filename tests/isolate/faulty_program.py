@@ -77,6 +77,7 @@ IN_A_CALL = {
 CONTRADICTIONS = {
     "but should be the size of the payload": [
         'result:{"bytes": "24"}', 'result:{"bytes": 24.0}', 'result:{"bytes": null}', 'result:{"bytes": -1}',
+        'beside:{"changed": [{"call": 1, "bytes": 1048577}]}',
     ],
     "4 bytes more than it announced": ['result:{"bytes": 20}'],
     "24 bytes more than it announced": ['result:{"bytes": 0, "dims": [0]}'],
@@ -105,6 +106,8 @@ CONTRADICTIONS = {
     "it changed None bytes of a memory that has": ['beside:{"wrote": [{"tensor": 0}]}'],
     "'changed' names the call None, which was not made": ['beside:{"changed": [{"bytes": 24}]}'],
     "'changed' names the call 0, which was not made": ['beside:{"changed": [{"call": 0, "bytes": 24}]}'],
+    "but should be the number of calls": ['beside:{"calls": 0}', 'beside:{"calls": true}'],
+    "but should be three counts": ['beside:{"usage": [1, 2]}', 'beside:{"usage": [1, 2, -3]}'],
     "'overwrote' names the call -1, which was not made": [
         'beside:{"overwrote": [{"call": -1, "bytes": 24}]}',
     ],
