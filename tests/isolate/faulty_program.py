@@ -108,6 +108,9 @@ CONTRADICTIONS = {
     "'changed' names the call 0, which was not made": ['beside:{"changed": [{"call": 0, "bytes": 24}]}'],
     "but should be the number of calls": ['beside:{"calls": 0}', 'beside:{"calls": true}'],
     "but should be three counts": ['beside:{"usage": [1, 2]}', 'beside:{"usage": [1, 2, -3]}'],
+    "'changed' names the call 9007199254740991, which was not made": [
+        'beside:{"changed": [{"call": 9007199254740991, "bytes": 24}]}',
+    ],
     "'overwrote' names the call -1, which was not made": [
         'beside:{"overwrote": [{"call": -1, "bytes": 24}]}',
     ],
