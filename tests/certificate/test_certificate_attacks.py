@@ -180,6 +180,14 @@ def revoke_record(name: str) -> Callable[[Lab], Trust]:
     return act
 
 
+def know_no_key(revoked: Callable[[Lab], Path]) -> Callable[[Lab], Trust]:
+    return lambda lab: Trust(challenge=lab.challenge, revoked=revoked(lab))
+
+
+def praise(name: str, tag: str) -> Callable[[Lab], None]:
+    return lambda lab: spoil(lab.folder / name, tag, f"{tag}The best: ")
+
+
 def run_tomorrow(lab: Lab) -> None:
     rewrite(lab.folder / RESULTS, lambda records: records[0].update(started=NEXT_YEAR))
     lab.command("report", lab.folder)
@@ -342,7 +350,7 @@ ATTACKS: dict[str, Attack] = {
        for text in ("{cut}", "{of_another_type}", "{fingerprint}", "vendor@example.com {key}", "serial: 1", "0" * 63)},
     "a list of ssh-keygen is cut": Attack(cut_revocation_list, "cannot be read in full", "read_revoked"),
     **{f"{what} revokes keys, and the reader knows none that may sign": Attack(
-        lambda lab, list_=list_: Trust(challenge=lab.challenge, revoked=list_(lab)),
+        know_no_key(list_),
         "no signature is checked without --allowed", "_check_revocation")
        for what, list_ in {
            "a file": lambda lab: lab.key("vendor.pub"), "ssh-keygen": lambda lab: revocation_list(lab, "vendor"),
@@ -430,7 +438,7 @@ ATTACKS: dict[str, Attack] = {
     "the audit is of resumed rows": Attack(
         in_order(forge(resume), Lab.audit), "only a whole run can be audited", "refuse_resumed"),
     **{f"{name} says more": Attack(
-        lambda lab, name=name, tag=tag: spoil(lab.folder / name, tag, f"{tag}The best: "),
+        praise(name, tag),
         f"{name}: does not say what statement.json says", "_check_pages")
        for name, tag in {PAGE: "<h1>", BADGE: "<title>"}.items()},
     "the statement has a key twice": Attack(
