@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import inf
 from time import monotonic
 
-from ..model import Adapter, Case, Claims, Isolated, Result
+from ..model import BAD, Adapter, Case, Claims, Isolated, Result
 from ..plan.rows import Row, is_expressible, make_case_of_step, row_of
 from ..run.row import run_rows
 from .smaller_cases import shrink
@@ -61,6 +61,7 @@ class _SmallerCase:
         self, row: Row, result: Result, adapter: Adapter, claims: Claims, open_another: Callable[[], Adapter] | None
     ) -> None:
         self.row, self.result, self.adapter, self.claims, self.open_another = row, result, adapter, claims, open_another
+        self.broken = _find_broken(row, result)
         self.calls_left, self.processes_left = MAX_CALLS, MAX_PROCESSES
         self.went_right = False
         """Whether the latest case was called and did not fail; it may fail in another way."""
@@ -94,7 +95,7 @@ class _SmallerCase:
         return self.find(case)
 
     def find(self, case: Case) -> tuple[Row, Result] | None:
-        """Return the row of a case if it fails with the same diagnosis; None also after too many calls, or a hang."""
+        """Return the row of a case if it fails as the row does; None also after too many calls, or a hang."""
         self.went_right = False
         keeps_type = case.shape_type == self.row.case.shape_type  # if not, it is called as the case without that key
         shape_type = self.row.shape_type if keeps_type else self.row.signature.shape_types[0]
@@ -109,4 +110,14 @@ class _SmallerCase:
         self.went_right = not result.is_failure
         if result.outcome.kind == "timeout":
             self.calls_left = 0  # others may hang too, and each takes the time limit twice
-        return (row, result) if result.is_failure and result.diagnosis == self.result.diagnosis else None
+        is_alike = result.is_failure and result.diagnosis == self.result.diagnosis
+        return (row, result) if is_alike and self.broken <= _find_broken(row, result) else None
+
+
+def _find_broken(row: Row, result: Result) -> set[tuple[str, str]]:
+    """Return each document in which a row fails, with whether its call is legal there, illegal or unspecified.
+
+    Where a smaller call means something else, a failure would be blamed on what is about another one.
+    """
+    kinds = {document: each.meaning.kind for each in row.meanings(result.step) for document in each.documents}
+    return {(document, kinds[document]) for document, verdict in result.verdicts.items() if verdict in BAD}

@@ -138,6 +138,31 @@ def test_one_call_that_fails_alone_is_shown_alone(name: str) -> None:
     assert not any(f"{key}:" in text for key in ("steps", "chain"))
 
 
+class InfersOnEmpty(Reference):
+    """Answers src if it is empty and an entry is -1."""
+
+    def compile(self, graph: Graph) -> Program:
+        try:
+            return super().compile(graph)
+        except Rejected:
+            node = graph.nodes[0]
+            if 0 not in (graph.src.dims or ()) or node.shape is None or -1 not in (node.shape.values or ()):
+                raise
+            plain = node._replace(shape=node.shape._replace(values=graph.src.dims))
+            return super().compile(graph._replace(nodes=(plain,)))
+
+
+def test_a_smaller_case_fails_in_the_same_documents() -> None:
+    """Without one -1 the call is unspecified in the document in force, and the failure was filed under a finding."""
+    case = make_case_of_call("infers", "same-volume", "f32", ((0,), (-1, 0, -1), False))
+    row = next(row for row in rows_of([case], spec(), contracts(spec())) if row.operation == "StaticReshape")
+    claims = Claims(tuple(spec().operations))
+    (result,) = run_rows([row], InfersOnEmpty(), claims)
+    assert {*result.verdicts.values()} == {"fail"}
+    text = str(find_smallest(row, result, InfersOnEmpty(), claims, open_another=InfersOnEmpty).smallest_case)
+    assert "rule: one-infer\n" in text
+
+
 def test_shrinking_ends() -> None:
     for case in draw_cases(30):
         current, steps = case, 0
