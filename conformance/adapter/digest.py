@@ -38,7 +38,7 @@ def _list_files_of_adapter(backend: str) -> list[Path]:
     if ".py:" in backend:  # such a file can import those beside it by name alone
         return _with_imports(path, path.parent, None)
     package = module_of(backend).partition(".")[0]
-    own = [at.parent for at in path.parents if at.name == package != "conformance"]  # the suite has a digest of its own
+    own = [at.parent for at in path.parents if at.name == package != "conformance"]  # the suite has another digest
     return _with_imports(path, next(iter(own), None), package)
 
 

@@ -21,7 +21,7 @@ class FailedCalls(NamedTuple):
 
     @property
     def is_error(self) -> bool:
-        """Whether the adapter failed, and not the backend."""
+        """Ask whether the adapter failed, and not the backend."""
         return ERROR in self.example["verdicts"].values()
 
 

@@ -32,7 +32,7 @@ def test_a_change_of_any_imported_file_changes_the_digest(tmp_path: Path) -> Non
     assert len(set(digests)) == 1 + len(IMPORTED)
 
 
-def test_a_module_of_a_package_is_pinned_with_what_it_imports_of_it(
+def test_a_module_is_pinned_with_what_it_imports_of_its_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = {

@@ -445,7 +445,7 @@ def test_a_challenge_to_one_file_says_so(lab: Lab, cli: Cli) -> None:
         ({"files": {}}, "names no file that will be"),
     ],
 )
-def test_a_commitment_to_another_suite_or_to_nothing_gets_no_challenge(
+def test_a_commitment_to_something_else_gets_no_challenge(
     lab: Lab, cli: Cli, change: Json, why: str
 ) -> None:
     lab.change_record(COMMITMENT, lambda record: record.update(change))
@@ -681,7 +681,7 @@ def test_a_command_that_is_refused_leaves_the_certificate(lab: Lab, cli: Cli, wh
 
 
 @pytest.mark.slow
-def test_a_run_of_other_files_than_were_committed_to_is_no_certificate(lab: Lab, cli: Cli) -> None:
+def test_a_run_of_files_not_committed_to_gives_no_certificate(lab: Lab, cli: Cli) -> None:
     lab.change_record(COMMITMENT, lambda record: record.update(adapter=lab.backend, files={"lib.so": "0" * 64}))
     lab.change_challenge(commitment=digest_of_file(lab.folder / COMMITMENT))
     words = ("certify", lab.backend, "--challenge", lab.challenge, "--out", lab.folder, "--suite", lab.suite)

@@ -281,7 +281,7 @@ def test_a_row_that_was_not_called_may_be_not_claimed(plan: Plan) -> None:
         } == possible
 
 
-def test_a_row_is_not_called_after_hangs_only_if_one_of_its_case_hung(plan: Plan) -> None:
+def test_a_row_is_left_out_after_hangs_only_if_one_hung(plan: Plan) -> None:
     first, second = (row for row in plan.rows if row.id in ("turns[StaticReshape-f32]", "turns[StaticReshape-bf16]"))
     left_out = make_result_without_call(second, NOT_RUN)._replace(outcomes=AFTER_HANGS)
     hung = Outcome("timeout", message="no answer (deterministic: again alone in a fresh process)")

@@ -430,7 +430,7 @@ def test_the_evidence_is_read_judged_and_verified_again(ring: tuple[Path, Eviden
     assert verify_report(folder, PLAN).mismatches == ()
 
 
-def test_drawn_rows_that_are_held_are_counted(ring: tuple[Path, Evidence], tmp_path: Path) -> None:
+def test_the_footer_counts_the_drawn_rows_it_holds(ring: tuple[Path, Evidence], tmp_path: Path) -> None:
     (tmp_path / RESULTS).write_bytes((ring[0] / RESULTS).read_bytes())
     builders.rewrite(tmp_path / RESULTS, lambda records: records[-1]["drawn"].update(failed=0))
     with pytest.raises(InvalidEvidence, match="does not count the drawn rows"):

@@ -70,7 +70,7 @@ def test_a_type_that_was_asked_for_and_is_not_claimed(tmp_path: Path, cli: Cli) 
     cli(*words, "--operation", "StaticReshape", "--type", "f16", "--type", "f32").expect(4, out="does not claim f16")
 
 
-def test_a_layout_that_was_asked_for_and_is_not_claimed(tmp_path: Path, sweep: Sweep) -> None:
+def test_the_user_names_a_layout_that_nobody_claims(tmp_path: Path, sweep: Sweep) -> None:
     text = f"{MINE}    claims = Reference.claims._replace(not_claimed=('layout:transposed',))\n"
     (tmp_path / "mine.py").write_text(text, encoding="utf-8")
     mine, layouts = f"{tmp_path / 'mine.py'}:Mine", ("--layout", "dense", "--layout", "padded", "--layout", "dense")
