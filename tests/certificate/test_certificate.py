@@ -445,9 +445,7 @@ def test_a_challenge_to_one_file_says_so(lab: Lab, cli: Cli) -> None:
         ({"files": {}}, "names no file that will be"),
     ],
 )
-def test_a_commitment_to_something_else_gets_no_challenge(
-    lab: Lab, cli: Cli, change: Json, why: str
-) -> None:
+def test_a_commitment_to_something_else_gets_no_challenge(lab: Lab, cli: Cli, change: Json, why: str) -> None:
     lab.change_record(COMMITMENT, lambda record: record.update(change))
     new = lab.home / "new.json"
     cli("challenge", lab.folder / COMMITMENT, "--suite", lab.suite, "--out", new).expect(1, err=why, lines=1)
