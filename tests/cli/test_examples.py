@@ -103,7 +103,7 @@ def test_the_vendors_backend_conforms_to_the_vendors_manual(tmp_path: Path, cli:
     said = cli(*words, "--out", tmp_path).expect(0).out
     assert "  acme-2026    yes " in said
     assert "added to the bundled suite: acme-2026, 2 cases" in said
-    assert "note: not counted: 327 failures outside the target; the report has all" in said
+    assert re.search(r"note: not counted: \d+ failures outside the target; the report has all", said)
     assert "\nfailures" not in said
     cli("verify", tmp_path, "--suite", DIALECT).expect(0)
 
