@@ -16,7 +16,6 @@ from ..isolate.backend import isolation_of
 from ..isolate.process.distribute import run_in_processes
 from ..meaning.domain import Domain
 from ..model import FAIL, LAYOUTS, NOT_CLAIMED, RIGHT, VERDICTS, Claims, Identity, Spec
-from ..model.cases import families_of
 from ..run.quiet_backend import quiet_backend
 from ..sweep.blocks import SweepRequest, blocks_of, is_too_large, list_variants
 from ..sweep.context import BackendLost, close_backend, context_of
@@ -150,8 +149,7 @@ def _conclude(
     claims = Claims.from_json(results.header["claims"])
     not_claimed = [each for each in operations if not claims.has_operation(each)]
     not_claimed += [each for each in types if not claims.has_type(each)]
-    families = {each: families_of(each) for each in layouts if each != "dense"}
-    not_claimed += [each for each, names in families.items() if any(claims.excludes(f"layout:{n}") for n in names)]
+    not_claimed += [each for each in dict.fromkeys(layouts) if not claims.has_layout(each)]
     escaped = planted.find_uncaught(planted.SWEPT, results.planted)
     failures = results.total.failures.values()
     failed = sum(failure.calls for failure in failures if not failure.is_error)

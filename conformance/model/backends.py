@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from ..system.json_forms import with_tuples
+from .cases import families_of
 from .graphs import Array, Graph, Tensor
 
 
@@ -63,6 +64,10 @@ class Claims(NamedTuple):
 
     def has_type(self, type_: str) -> bool:
         return not self.excludes(f"type:{type_}")
+
+    def has_layout(self, layout: str) -> bool:
+        """Ask whether src may have a layout. Every backend takes a dense one."""
+        return layout == "dense" or not any(self.excludes(f"layout:{family}") for family in families_of(layout))
 
     @lru_cache(4096)  # noqa: B019 - claims are few, and rows share facets
     def find_unclaimed(self, facets: frozenset[str]) -> frozenset[str]:

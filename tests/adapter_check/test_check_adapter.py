@@ -180,6 +180,10 @@ BROKEN = {
     "quiets NaNs": (
         reshape("out = src.reshape(shape).copy(); out[np.isnan(out)] = np.nan; return out"),
         "round trip: f32, dense: the bytes are not src's"),
+    "quiets NaNs, and takes no layout": (
+        "    not_claimed = ('declared', 'form', 'rank:65', 'layout')\n"
+        + reshape("out = src.reshape(shape).copy(); out[np.isnan(out)] = np.nan; return out"),
+        "round trip: f32, dense: the bytes are not src's"),
     "claims what it does not support": (
         cannot("len(graph.nodes) > 1", "chain"), "claims: chain is claimed, and unsupported"),
     "claims a rank that no array has": ("    not_claimed = ('declared', 'form')\n", "claims: rank:65 is claimed"),
