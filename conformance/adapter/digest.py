@@ -38,8 +38,8 @@ def _list_files_of_adapter(backend: str) -> list[Path]:
     if ".py:" in backend:  # such a file can import those beside it by name alone
         return _with_imports(path, path.parent, None)
     package = module_of(backend).partition(".")[0]
-    own = [at.parent for at in path.parents if at.name == package != "conformance"]  # the suite has another digest
-    return _with_imports(path, next(iter(own), None), package)
+    root = next((at.parent for at in path.parents if at.name == package), None)
+    return _with_imports(path, None if package == "conformance" else root, package)  # the suite has another digest
 
 
 def _with_imports(path: Path, root: Path | None, package: str | None) -> list[Path]:

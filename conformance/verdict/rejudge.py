@@ -78,12 +78,11 @@ def find_contradictions(plan: Plan, results: Mapping[str, Result], header: Mappi
             yield f"the waiver of {waiver['place']} {why}"
             return
     blamer = Blamer(plan.suite.spec.rules)
-    of_row = {row.id: (row.case.id, row.operation) for row in plan.rows}
-    hung = {of_row.get(result.row) for result in results.values() if hung_twice(result)}
+    hung = {(row.case.id, row.operation) for row in plan.rows if row.id in results and hung_twice(results[row.id])}
     for row in track("judging again", plan.rows, len(plan.rows)):
         result = results.get(row.id)
         if result is not None:
-            if result.outcomes == AFTER_HANGS and of_row[row.id] not in hung:
+            if result.outcomes == AFTER_HANGS and (row.case.id, row.operation) not in hung:
                 yield f"{row.id}: says that rows of its case hung, and none did"
             yield from _contradict_row(row, result, claims, header.get("isolation", "none"))
             yield from _contradict_waiver(row, result, header, blamer)

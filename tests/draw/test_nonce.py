@@ -73,7 +73,7 @@ def test_a_nonce_draws_a_hundred_new_calls(plan: Plan) -> None:
     drawn = [{call_of(case) for case in fresh} for fresh in both]
     assert all(len(calls) >= 100 for calls in drawn)
     starts = [case.start for case in fresh_cases_of(plan_under_nonce(plan, NONCE))]
-    assert len({*starts}) == len(starts), "each has elements of its own"
+    assert len({*starts}) == len(starts), "no two begin with the same elements"
     assert not written & (drawn[0] | drawn[1])
     assert len(drawn[0] & drawn[1]) < 10
 
