@@ -10,7 +10,7 @@ from typing import Any
 from ..evidence.folder import find_results_path
 from ..model.verdicts import MARKS
 from ..report.judged_run import JudgedRun, conclude_run
-from ..site.compare_page import differs, does_one_fail, name_runs, render
+from ..site.compare_page import differs, does_one_fail, is_shared, name_runs, render
 from ..system.files import replace_text
 from ..system.progress import track
 from ..system.terminal import count_noun, say, table
@@ -47,7 +47,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _collect_data(runs: Sequence[JudgedRun], out: Path) -> dict[str, Any]:
-    cases = list(runs[0].rows_by_case)
+    rows = {case: [run.rows_by_case[case] for run in runs] for case in runs[0].rows_by_case}
+    shared = {case: cells for case, cells in rows.items() if is_shared(cells)}
     return {
         "out": str(out),
         "backends": [
@@ -59,9 +60,9 @@ def _collect_data(runs: Sequence[JudgedRun], out: Path) -> dict[str, Any]:
             }
             for name, run in zip(name_runs(runs), runs, strict=True)
         ],
-        "cases": len(cases),
-        "disagreements": [case for case in cases if differs([run.rows_by_case[case] for run in runs])],
-        "one_fails": [case for case in cases if does_one_fail([run.rows_by_case[case] for run in runs])],
+        "cases": len(shared),
+        "disagreements": [case for case, cells in shared.items() if differs(cells)],
+        "one_fails": [case for case, cells in shared.items() if does_one_fail(cells)],
     }
 
 
@@ -70,8 +71,12 @@ def _show(runs: Sequence[JudgedRun], data: dict[str, Any]) -> None:
     rows = [(d, *(f"{MARKS[w]} {w}" for w, _ in (run.verdict_by_document[d] for run in runs))) for d in documents]
     say(table(rows, ("document", *name_runs(runs))))
     say()
-    for key, what in (("disagreements", "differ between backends"), ("one_fails", "fail in one backend only")):
-        say(f"cases that {what}: {len(data[key]):,} of {data['cases']:,}")
+    differ, one_fails = len(data["disagreements"]), len(data["one_fails"])
+    if data["cases"]:
+        called = f"of {count_noun(data['cases'], 'case')} called in two backends or more"
+        say(f"{called}: {differ:,} differ, {one_fails:,} fail in one backend only")
+    else:
+        say("no case was called in two of them: nothing to compare; choose runs of the same operations and cases")
     for backend in data["backends"]:
         if drawn := backend["drawn_rows_that_fail"]:
             are = "is" if drawn == 1 else "are"

@@ -233,6 +233,12 @@ def differs(cells: RowsOfEach) -> bool:
     return any(len(set(each) - _MUTE) > 1 for verdicts in rows for each in zip(*verdicts, strict=True))
 
 
+def is_shared(cells: RowsOfEach) -> bool:
+    """Ask whether two backends at least have a verdict of the same row that says something of them."""
+    tell = ([bool(set(result.verdicts.values()) - _MUTE) for result in row] for row in zip(*cells, strict=True))
+    return any(sum(each) > 1 for each in tell)
+
+
 def does_one_fail(cells: RowsOfEach) -> bool:
     return sum(any(result.failing for result in cell) for cell in cells) == 1
 

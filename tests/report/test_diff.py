@@ -488,6 +488,15 @@ def test_the_data_of_a_comparison_name_the_cases(command: Command) -> None:
     assert data["one_fails"] == data["disagreements"] != []
 
 
+def test_runs_of_no_row_in_common_are_not_said_to_agree(command: Command) -> None:
+    command.run("reference", "-k", "flattens")
+    command.run("reference", "-k", "two-infers", out=(other := command.folder / "other"))
+    words = (command.out, other, "--suite", command.folder, "--out", command.folder / "page.html")
+    assert "no case was called in two of them" in command("compare", *words).expect(0).out
+    both = (command.out, command.out, *words[2:])
+    assert "two backends or more: 0 differ, 0 fail in one" in command("compare", *both).expect(0).out
+
+
 @pytest.mark.parametrize("name", ["diff", "compare"])
 def test_a_full_disk_leaves_the_page_of_before(reporting: Command, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     def full(*_: object) -> None:
