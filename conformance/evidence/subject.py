@@ -135,26 +135,27 @@ class _NamedFiles:
     """The names that were given, and what could not get one."""
 
     def __init__(self, began: float, made: Set[Path], replaced: Set[Path]) -> None:
-        self.lost, self.made, self._given = set[str](), False, set[tuple[str, str]]()
+        self.lost, self.made, self._given = set[str](), False, set[tuple[str, tuple[str, ...], str]]()
         self._listed: dict[str, PackageFile] = {}
         self._began, self._made, self._replaced, self._digests = began, made, replaced, dict[Path, str]()
 
     def give(self, name: str, path: Path) -> None:
         if digest := self._digest(name, path):
-            self._given.add((name, digest))
+            self._given.add((name, path.parts[::-1], digest))
 
     def give_package(self, package: _Package, used: Set[str]) -> None:
         """Name all files that a package lists and those that were used, by one digest."""
         files = {*used, *(file for file in package.files if (package.folder / file).is_file())}
         digests = {file: digest for file in files if (digest := self._digest(file, package.folder / file))}
         name = f"{package.name} ({count_noun(len(digests), 'file')})"
-        self._given |= {(name, digest_of_subject(digests))} if digests else set()
+        self._given |= {(name, package.folder.parts[::-1], digest_of_subject(digests))} if digests else set()
         if package.files:
             self._listed |= {file: PackageFile(name, digest) for file, digest in digests.items()}
 
     def subject(self) -> Subject:
         files: dict[str, str] = {}
-        for given, digest in sorted(self._given):
+        # files of one name come in the order of their folders, so that a swap of their contents shows
+        for given, digest in dict.fromkeys((name, digest) for name, _, digest in sorted(self._given)):
             name = printable(given)
             others = (f"{name} ({number})" for number in count(2))
             files[next(free for free in chain([name], others) if free not in files)] = digest

@@ -103,6 +103,12 @@ def loads(name: str, code: str = "import ctypes; ctypes.CDLL({0!r})") -> Callabl
     return lambda folder, number, _: adapter(folder, code.format(str(library(folder / name, number))))
 
 
+def swapped(folder: Path, number: int, _: pytest.MonkeyPatch) -> str:
+    contents = {"a": number, "b": 3 - number}
+    paths = [str(library(folder / place / "libmine.so", content)) for place, content in contents.items()]
+    return adapter(folder, f"import ctypes; [*map(ctypes.CDLL, {paths})]")
+
+
 def editable(folder: Path, number: int, patch: pytest.MonkeyPatch) -> str:
     (folder / "code" / "vendor").mkdir(parents=True, exist_ok=True)
     for name in ("__init__.py", "core.py"):
@@ -296,6 +302,7 @@ ATTACKS = {
         loads("lib\r\x0cmine.so", "import ctypes; ctypes.CDLL(None).dlopen({0!r}.encode(), 2)"),
         "lib\\x0d\\x0cmine.so"),
     "a file with a name like one deleted": SubjectAttack(loads("x.so (deleted)"), "x.so (deleted)"),
+    "two libraries of one name that are swapped": SubjectAttack(swapped, "libmine.so"),
 }  # fmt: skip
 
 
