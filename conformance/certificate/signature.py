@@ -25,6 +25,9 @@ _MAX_SECONDS = 60
 _KRL = b"SSHKRL\n\x00"
 """The first bytes of a revocation list of ssh-keygen."""
 _DIGEST, _FINGERPRINT = re.compile(r"[0-9a-f]{64}"), re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
+_ARMOUR = re.compile(rb"-----BEGIN SSH SIGNATURE-----\n([A-Za-z0-9+/=]+\n)+-----END SSH SIGNATURE-----\s*")
+"""A file of one signature. What follows the last line no key signed, and ssh-keygen passes over it."""
+_MAX_BYTES = 1 << 16
 _KEY_TYPE = re.compile(r"(sk-)?(ssh|ecdsa)-[a-z0-9-]+(@openssh\.com)?")
 
 
@@ -156,6 +159,10 @@ def signer_of(
     signature = signature_of(file.path)
     if not signature.is_file():
         raise InvalidEvidence(f"{file.path}: is not signed; {signature.name} is not beside it")
+    with refuse_unreadable(signature):
+        armour = read_bytes(signature, _MAX_BYTES)
+    if not _ARMOUR.fullmatch(armour):
+        raise InvalidEvidence(f"{signature}: is not one signature alone; restore it as `ssh-keygen -Y sign` wrote it")
     found = ["-s", str(signature), "-f", str(allowed), *([f"-Overify-time={at:%Y%m%d}"] if at else ())]
     not_allowed = f"{signature}: is not by a key that {allowed} allows"
     # this only names who may have the key, and looks neither at the content nor at the role; `verify` below does

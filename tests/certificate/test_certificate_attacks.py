@@ -337,6 +337,9 @@ ATTACKS: dict[str, Attack] = {
     "the signature is for another purpose": Attack(
         in_order(lambda lab: lab.change(lambda _: None, key=None), lambda lab: lab.sign(STATEMENT, "vendor", "file")),
         "is not the signature of", "signer_of"),
+    "a text follows the signature": Attack(
+        lambda lab: spoil(lab.folder / f"{STATEMENT}.sig", "END SSH SIGNATURE-----", "END SSH SIGNATURE-----\naudited"),
+        "is not one signature alone", "signer_of"),
     "the key has expired": Attack(expire_key, "is not", "signer_of"),
     "the key is revoked": Attack(
         lambda lab: lab.trust(revoked=lab.key("vendor.pub")), "of vendor@example.com is revoked, says", "signer_of"),
