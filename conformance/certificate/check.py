@@ -315,7 +315,7 @@ def _check_audit(
     if own["statement"] != statement.sha256:
         raise InvalidEvidence(f"{audit.path}: is the audit of another statement")
     refuse_resumed(evidence, audit.path)
-    due = audit_of(statement, evidence, own["rows"], count_called(evidence), own["issuer"])
+    due = audit_of(statement, evidence, own["rows"], count_called(evidence), own["issuer"], own.get("details", ""))
     _refuse_difference(audit, due, "predicate.timeCreated", "the statement")
     if time_of(audit.predicate["timeCreated"]) > (trust.at or datetime.now(timezone.utc)) + _ONE_DAY:
         return None, 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
@@ -24,6 +25,8 @@ RESULTS_IN_WORDS: Mapping[str, str] = {
     "PASSED": "conforms", "WARNED": "conforms, with waived failures", "FAILED": "not shown to conform",
 }  # fmt: skip
 """What a result of a statement says."""
+_PLAIN_NAME = re.compile(r"(?!.*\bby\b)[\w&'-]+( [\w&'-]+){0,3}", re.IGNORECASE)
+"""Up to four words without marks between them."""
 _COLOURS = {"PASSED": "pass", "WARNED": "warn", "FAILED": "fail"}
 
 
@@ -66,7 +69,12 @@ def describe_scope(predicate: Record) -> str:
 
 
 def name_tester(own: Record) -> str:
-    return own["tester"] or "a tester who gave no name"
+    return _quote_name(own["tester"]) or "a tester who gave no name"
+
+
+def _quote_name(name: str | None) -> str | None:
+    """Put a name into quotes that may read as a part of our sentence: `Mine, and run again by Lab`."""
+    return name if name is None or _PLAIN_NAME.fullmatch(name) else '"{}"'.format(name.replace('"', "'"))
 
 
 def describe_people(statement: RecordFile, audit: RecordFile | None) -> str:
@@ -75,14 +83,16 @@ def describe_people(statement: RecordFile, audit: RecordFile | None) -> str:
     An audit with a signature that nobody checked, or that is not there, shows nothing: pass None.
     """
     own = statement.own
-    tested = f"Tested by {own['tester'] or 'somebody who gave no name'}"
+    tested = f"Tested by {_quote_name(own['tester']) or 'somebody who gave no name'}"
     if audit is None:
         return f"{tested}; nobody else is shown to have run it again."
     audited = audit.own
+    other = f" When it was run again, {audited['details']}." if audited.get("details") else ""
     if own["tester"] and own["tester"] == audited["issuer"]:
-        return f"Tester and issuer are the same, {own['tester']}: nobody else ran it again."
+        return f"Tester and issuer are the same, {_quote_name(own['tester'])}: nobody else ran it again.{other}"
     part = "" if audited["rows"] >= audited["called"] else " in part"
-    return f"{tested}, and run again{part} by {audited['issuer'] or 'somebody who gave no name, and may be the same'}."
+    issuer = _quote_name(audited["issuer"]) or "somebody who gave no name, and may be the same"
+    return f"{tested}, and run again{part} by {issuer}.{other}"
 
 
 def verify_command(folder: str, header: Record, trust: Sequence[str]) -> str:

@@ -91,6 +91,7 @@ AUDIT_FORM = {
         EXTENSION: {
             "level": frozenset(LEVELS), "issuer": OrNull(_NAME), "validUntil": _is_time,
             "statement": SHA256, "rows": range(1, 1 << 31), "called": range(1, 1 << 31), "differences": range(1),
+            "details?": re.compile("[ -~]{1,2000}"),
         },
     },
 }  # fmt: skip
@@ -270,8 +271,13 @@ def _shorten(sentences: Sequence[str]) -> list[str]:
     return [*(head for head, _, _ in parts), *limits]
 
 
-def audit_of(statement: RecordFile, evidence: Evidence, rows: int, called: int, issuer: str | None) -> dict[str, Any]:
-    """Make an audit: the issuer called so many rows again, on the files of a statement, and no result differed."""
+def audit_of(
+    statement: RecordFile, evidence: Evidence, rows: int, called: int, issuer: str | None, details: str = ""
+) -> dict[str, Any]:
+    """Make an audit: the issuer called so many rows again, on the files of a statement, and no result differed.
+
+    `details`: how the backend describes itself otherwise there. Another machine, which has the same files, may do so.
+    """
     own, suite = statement.own, _list_files({"suite": evidence.header["suite"]["digest"]})
     return {
         "_type": _STATEMENT_TYPE,
@@ -284,7 +290,7 @@ def audit_of(statement: RecordFile, evidence: Evidence, rows: int, called: int, 
             EXTENSION: {
                 "level": level_of(evidence.footer, own["challenge"], rows >= called), "issuer": issuer,
                 "validUntil": own["validUntil"], "statement": statement.sha256, "rows": rows,
-                "called": called, "differences": 0,
+                "called": called, "differences": 0, **({"details": details} if details else {}),
             },
         },
     }  # fmt: skip

@@ -20,7 +20,7 @@ from ..isolate.backend import use_backend
 from ..runner.repeat import Repetition, repeat
 from ..system.exit_codes import FAILS
 from ..system.files import replace_text
-from ..system.terminal import say, verbatim
+from ..system.terminal import say, verbatim, wrap
 from .arguments import check_folder, emit, load_plan
 from .parser import Parser, one_line, path, positive
 from .request import refusals_fail
@@ -134,7 +134,8 @@ def _write(
     """Write the audit, and page and badge again."""
     run, statement = certificate.run, certificate.statement
     signature_of(folder / AUDIT).unlink(missing_ok=True)
-    record = audit_of(statement, run.evidence, repetition.rows, count_called(run.evidence), issuer)
+    called = count_called(run.evidence)
+    record = audit_of(statement, run.evidence, repetition.rows, called, issuer, repetition.details)
     audit = write_record(folder / AUDIT, record)
     if key is not None:
         sign(audit, key, ISSUER)
@@ -156,6 +157,8 @@ def _show(
     why = "some rows were not called" if repetition.rows < called else "some of what ran has no name"
     whole = f"is now at level {level}" if level == "re-run" else f"stays at level {level}, because {why}"
     say(f"{repetition.rows:,} of {called:,} rows were called again and gave the same answers; the certificate {whole}")
+    if repetition.details:
+        say(wrap(f"the audit says that the backend describes itself otherwise here: {repetition.details}"))
     say(f"audit: {folder / AUDIT}{'' if is_signed else ' (not signed; sign with --key FILE)'}")
     trust = ["--allowed", str(allowed)] if allowed and is_signed else []
     say(verbatim(f"next: {verify_command(str(folder), evidence.header, trust)}"))

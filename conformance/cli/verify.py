@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from ..certificate.check import Trust, check_certificate
-from ..certificate.page import describe_people, name_tester
-from ..certificate.statement import LEVELS, suite_of
+from ..certificate.page import BADGE, PAGE, describe_people, name_tester
+from ..certificate.statement import AUDIT, LEVELS, STATEMENT, suite_of
+from ..evidence.folder import PUBLISHED, REPORTS, RESULTS
 from ..evidence.results import Evidence
 from ..plan.rows import Plan
 from ..report.badge import describe_run
@@ -25,6 +26,9 @@ from .parser import Parser, day, existing_file, path, positive
 from .printing import print_conclusion
 from .request import check_requirements, read_claims, refusals_fail
 from .shared_options import add_trust
+
+_CHECKED = (STATEMENT, AUDIT, PAGE, BADGE, RESULTS, PUBLISHED, *REPORTS)
+"""The files of a certificate that must be as the suite writes them: the name of another one would read as checked."""
 
 EXAMPLES = """\
   conformance verify build/reference                  a folder of a run
@@ -70,6 +74,8 @@ def run(args: argparse.Namespace) -> int:
     document = pick("document", conforms, plan.suite.spec.documents) if conforms else None
     if certificate:
         folder = path.parent if path.is_file() else path
+        if folder != path and path.name not in _CHECKED:
+            raise Stop(f"{path}: is not checked with a certificate; name that folder, or {PAGE} in it")
         return _verify_certificate(folder, plan, document, Trust(*of_certificate.values()), args.json)
     try:
         number, backend = (positive(args.repeat[0]), args.repeat[1]) if args.repeat else (0, "")
@@ -125,7 +131,7 @@ def _verify_certificate(folder: Path, plan: Plan, document: str | None, trust: T
     if issuer:
         say(f"  {count_noun(certificate.audited_rows, 'row')} run again by {issuer.name}")
     elif certificate.audited_rows:
-        say("  says that it was run again; nothing of that was checked (--allowed)")
+        say(f"  {AUDIT} counts for nothing, because no signature was checked (--allowed)")
     lacks = f"not shown: {', '.join(lacking)}" if lacking else conclusion.why
     true = f"the certificate is true{f' on {trust.at:%Y-%m-%d}' if trust.at else ''}"
     say(with_sign(good, f"{true}; {lacks}" if good else f"{lacks}; {true}"))

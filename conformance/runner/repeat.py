@@ -17,11 +17,14 @@ from ..model import Claims, Identity, Result
 from ..plan.rows import Plan, Row, parse_drawn_id
 from ..run.ended_process import HangPolicy
 from ..system.progress import track
+from ..system.text import name_first, quote_json
 from ..verdict.drawn_rows import draw_called_rows, make_failure_key
 from .run_suite import order_rows, read_subject_of
 
 _EVERY_ROW = HangPolicy(max_hangs=0, budget_seconds=float("inf"))
 """A row that is not called would be a difference, and the run may have had other limits, or several processes."""
+
+_MAX_DETAILS_SHOWN = 4
 
 
 class Repetition(NamedTuple):
@@ -32,6 +35,8 @@ class Repetition(NamedTuple):
     differences: tuple[str, ...]
     subject: Subject
     """The files under test, here."""
+    details: str
+    """How the backend describes itself here, in other words than in the evidence; empty if in the same."""
 
     def record(self) -> dict[str, Any]:
         return {**self._asdict(), "subject": dict(self.subject.files)}
@@ -55,10 +60,11 @@ def repeat(evidence: Evidence, plan: Plan, backend: str, number: int) -> Repetit
     ):
         claims = resolve_claims(adapter, plan.suite.spec.operations)
         _refuse_another(adapter.identity, claims, evidence, backend)
+        details = _compare_details(evidence.header["backend"]["detail"], dict(adapter.identity.detail))
         again = track("calling again", run_in_isolation(rows, adapter, claims, isolation, _EVERY_ROW), len(rows))
         differences = tuple(_find_differences(called, every, again))
         subject = read_subject_of(adapter, backend, opened)
-    return Repetition(backend, len(rows), differences, subject)
+    return Repetition(backend, len(rows), differences, subject, details)
 
 
 def _refuse_another(identity: Identity, claims: Claims, evidence: Evidence, backend: str) -> None:
@@ -70,6 +76,15 @@ def _refuse_another(identity: Identity, claims: Claims, evidence: Evidence, back
         )
     if claims != evidence.claims:
         raise CannotStart(f"{backend} does not claim what the evidence says it claimed")
+
+
+def _compare_details(there: Mapping[str, str], here: Mapping[str, str]) -> str:
+    """Say in which details, such as device or build, an identity differs from that of the evidence."""
+    different = [
+        f"{quote_json(key)} was {quote_json(here.get(key))}, not {quote_json(there.get(key))}"
+        for key in dict.fromkeys((*there, *here)) if here.get(key) != there.get(key)
+    ]  # fmt: skip
+    return name_first(different, _MAX_DETAILS_SHOWN)
 
 
 def _find_differences(before: Mapping[str, Result], every: Mapping[str, Row], again: Iterator[Result]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from html import unescape
 from pathlib import Path
 from typing import BinaryIO
 
@@ -234,6 +235,20 @@ def test_the_command_says_what_holds_and_ends_with_0(lab: Lab, cli: Cli) -> None
     cli(*words, "--conforms", "static-oneapi").expect(1, out="not shown: static-oneapi/")
 
 
+@pytest.mark.slow
+def test_an_audit_that_no_reader_checked_counts_for_nothing(lab: Lab, cli: Cli) -> None:
+    said = "audit.json counts for nothing, because no signature was checked"
+    words = ("verify", lab.folder, "--certificate", "--challenge", lab.challenge, "--suite", lab.suite)
+    assert "again by" not in cli(*words).expect(0, out=(": challenged ", said)).out
+
+
+@pytest.mark.parametrize(("name", "code"), [(PAGE, 0), (RESULTS, 0), ("certificate-final.html", 2)])
+def test_a_file_that_is_not_checked_is_refused(lab: Lab, cli: Cli, name: str, code: int) -> None:
+    (lab.folder / "certificate-final.html").write_text("<p>We conform.</p>")
+    said = "certificate-final.html: is not checked with a certificate" if code else ""
+    cli("verify", lab.folder / name, *verify(lab)[2:]).expect(code, err=said)
+
+
 def test_a_register_says_why_a_certificate_is_refused(lab: Lab, cli: Cli) -> None:
     shutil.copytree(lab.folder, lab.home / "other")
     (lab.home / "other" / PAGE).write_text("<p>We conform.</p>")
@@ -414,6 +429,12 @@ def test_a_page_shows_the_level_that_its_command_prints(
             {"issuer": None},
             "Tested by somebody who gave no name, and run again by somebody who gave no name, and",
         ),
+        ("Mine, Inc., run again by Lab", None, 'Tested by "Mine, Inc., run again by Lab"; nobody else is shown to'),
+        (
+            "Mine run again by Lab",
+            {"issuer": 'Lab "L"'},
+            """Tested by "Mine run again by Lab", and run again by "Lab 'L'".""",
+        ),
     ],
 )
 def test_a_page_begins_with_who_tested_and_who_ran_it_again(
@@ -425,7 +446,7 @@ def test_a_page_begins_with_who_tested_and_who_ran_it_again(
         lab.audit(audit["issuer"])
     cli("publish", lab.as_site(), "--suite", lab.suite).expect(0)
     for page in (lab.folder / PAGE, lab.home / "register.html"):
-        assert re.findall(r"</h1>\s*<p>(.*?)</p>", page.read_text())[0].startswith(says)
+        assert unescape(re.findall(r"</h1>\s*<p>(.*?)</p>", page.read_text())[0]).startswith(says)
     cli(*verify(lab)).expect(0, text=says)
 
 
@@ -545,6 +566,18 @@ def audit_changed(lab: Lab, change: Callable[[Records], object]) -> tuple[object
     return ("audit", lab.folder, lab.backend, "--rows", 1, "--suite", lab.suite)
 
 
+@pytest.mark.slow
+def test_an_audit_says_where_the_identity_differs(lab: Lab, cli: Cli) -> None:
+    """Another machine may have the same files and another device."""
+    lab.forget_the_challenge()
+    lab.forge(lambda records: records[0]["backend"]["detail"].update(device="cuda:0"))
+    said = '"device" was null, not "cuda:0"'
+    words = lab.words("audit", lab.folder, lab.backend, "--key", lab.key("issuer"))
+    cli(*words).expect(0, out=("the audit says that the backend describes itself otherwise here: ", said))
+    for text in (cli(*verify(lab)).expect(0, out=": re-run ").out, unescape((lab.folder / PAGE).read_text())):
+        assert f"When it was run again, {said}." in " ".join(text.split())
+
+
 PACKAGE, MODULE, LIBRARY = "vendor-2.0 (9 files)", "vendor/core.so", "libvendor.so"
 FILES = {PACKAGE: "0" * 64, MODULE: "1" * 64, LIBRARY: "2" * 64}
 OTHER = "9" * 64
@@ -582,7 +615,7 @@ def test_an_audit_is_of_the_files_of_the_certificate(
     words = audit_changed(lab, lambda records: records[-1].update(subject=certified))
     for here, lost, says in audits:
         subject = Subject(here, False, lost, {MODULE: PackageFile(PACKAGE, FILES[MODULE])})
-        monkeypatch.setattr(audit, "repeat", lambda *_, used=subject: Repetition("mine.py:Mine", 1, (), used))
+        monkeypatch.setattr(audit, "repeat", lambda *_, used=subject: Repetition("mine.py:Mine", 1, (), used, ""))
         cli(*words).expect(bool(says), err=says)
 
 
@@ -597,7 +630,7 @@ def test_an_audit_refuses_hidden_code_that_is_in_no_file(
     lab: Lab, cli: Cli, monkeypatch: pytest.MonkeyPatch, said: bool, says: str
 ) -> None:
     words = audit_changed(lab, lambda records: records[-1].update(subject=FILES, unnamed_code=said))
-    here = Repetition("mine.py:Mine", 1, (), Subject(FILES, True, (), {}))
+    here = Repetition("mine.py:Mine", 1, (), Subject(FILES, True, (), {}), "")
     monkeypatch.setattr(audit, "repeat", lambda *_: here)
     done = cli(*words).expect(not said)
     assert says in " ".join(f"{done.out} {done.err}".split())
