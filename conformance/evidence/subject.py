@@ -183,8 +183,11 @@ class _NamedFiles:
 
 
 def digest_of_subject(subject: Mapping[str, str]) -> str:
-    """Return one SHA-256 for all files: of the lines that `sha256sum` would print for them."""
-    lines = "".join(f"{digest}  {name}\n" for name, digest in sorted(subject.items()))
+    """Return one SHA-256 for all files: of the lines that `sha256sum` would print for them.
+
+    The end of a line in a name is written out, or the name could pose as a second file.
+    """
+    lines = "".join(f"{digest}  {printable(name)}\n" for name, digest in sorted(subject.items()))
     return hashlib.sha256(lines.encode()).hexdigest()
 
 

@@ -25,6 +25,7 @@ from conformance.certificate.statement import (
     write_record,
 )
 from conformance.evidence.results import Evidence
+from conformance.evidence.subject import digest_of_subject
 from conformance.report.judged_run import JudgedRun
 from conformance.verdict.conclude import Conclusion
 from conformance.verdict.standing import Standing
@@ -180,6 +181,13 @@ def test_many_files_have_the_digest_of_what_sha256sum_prints() -> None:
     lines = "".join(f"{files[name]}  {name}\n" for name in sorted(files)).encode()
     (subject,) = STATEMENTS["of many files"]()["subject"]
     assert subject["digest"]["sha256"] == hashlib.sha256(lines).hexdigest()
+
+
+def test_a_name_of_two_lines_is_no_second_file() -> None:
+    """Three files of each set, and the second one of the other set is the end of a name."""
+    a, b, c, d = ("a" * 64, "b" * 64, "c" * 64, "d" * 64)
+    sets = {f"1\n{b}  2": a, "3": c, "4": d}, {"1": a, "2": b, f"3\n{d}  4": c}
+    assert digest_of_subject(sets[0]) != digest_of_subject(sets[1])
 
 
 @pytest.mark.parametrize("name", STATEMENTS)
