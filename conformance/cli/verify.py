@@ -19,7 +19,7 @@ from ..runner.repeat import Repetition, repeat
 from ..runner.run_suite import describe_difference
 from ..system.exit_codes import CONFORMS, FAILS
 from ..system.terminal import OK_SIGN, count_noun, paint, say, with_sign, wrap
-from ..system.text import quote
+from ..system.text import quote, quote_json
 from ..verdict.conclude import Conclusion, conclude_evidence
 from .arguments import Stop, emit, load_plan, pick
 from .parser import Parser, day, existing_file, path, positive
@@ -123,7 +123,9 @@ def _verify_certificate(folder: Path, plan: Plan, document: str | None, trust: T
         return CONFORMS if good else FAILS
     run = describe_run(certificate.level, own["started"], own["version"], suite_of(predicate))
     conclusion = certificate.run.conclusion
-    print_conclusion(f"{certificate.run.name}: {run}", conclusion, conclusion.notes)
+    name = certificate.run.name
+    name = quote_json(name) if ": " in name else name  # it may go on as this line does: `mine: re-run`
+    print_conclusion(f"{name}: {run}", conclusion, conclusion.notes)
     say(wrap(LEVELS[certificate.level], 2))
     say(wrap(describe_people(certificate.statement, certificate.audit if issuer else None), 2, 4))
     by = f"{name_tester(own)}; no signature was checked (--allowed)"

@@ -242,6 +242,13 @@ def test_an_audit_that_no_reader_checked_counts_for_nothing(lab: Lab, cli: Cli) 
     assert "again by" not in cli(*words).expect(0, out=(": challenged ", said)).out
 
 
+@pytest.mark.slow
+def test_a_name_does_not_pose_as_a_level(lab: Lab, cli: Cli) -> None:
+    lab.forget_the_challenge()
+    lab.forge(lambda records: records[0]["backend"].update(name="mine: re-run"))
+    cli(*verify(lab)).expect(0, out='"mine: re-run 0.1.0": self-tested ')
+
+
 @pytest.mark.parametrize(("name", "code"), [(PAGE, 0), (RESULTS, 0), ("certificate-final.html", 2)])
 def test_a_file_that_is_not_checked_is_refused(lab: Lab, cli: Cli, name: str, code: int) -> None:
     (lab.folder / "certificate-final.html").write_text("<p>We conform.</p>")
