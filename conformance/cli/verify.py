@@ -133,7 +133,7 @@ def _verify_certificate(folder: Path, plan: Plan, document: str | None, trust: T
     if issuer:
         say(f"  {count_noun(certificate.audited_rows, 'row')} run again by {issuer.name}")
     elif certificate.audited_rows:
-        say(f"  {AUDIT} counts for nothing, because no signature was checked (--allowed)")
+        say(f"  {AUDIT}, and what {PAGE} says of it, count for nothing: no signature was checked (--allowed)")
     lacks = f"not shown: {', '.join(lacking)}" if lacking else conclusion.why
     true = f"the certificate is true{f' on {trust.at:%Y-%m-%d}' if trust.at else ''}"
     say(with_sign(good, f"{true}; {lacks}" if good else f"{lacks}; {true}"))

@@ -237,7 +237,7 @@ def test_the_command_says_what_holds_and_ends_with_0(lab: Lab, cli: Cli) -> None
 
 @pytest.mark.slow
 def test_an_audit_that_no_reader_checked_counts_for_nothing(lab: Lab, cli: Cli) -> None:
-    said = "audit.json counts for nothing, because no signature was checked"
+    said = "audit.json, and what certificate.html says of it, count for nothing: no signature was checked"
     words = ("verify", lab.folder, "--certificate", "--challenge", lab.challenge, "--suite", lab.suite)
     assert "again by" not in cli(*words).expect(0, out=(": challenged ", said)).out
 
