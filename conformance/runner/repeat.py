@@ -60,7 +60,7 @@ def repeat(evidence: Evidence, plan: Plan, backend: str, number: int) -> Repetit
     ):
         claims = resolve_claims(adapter, plan.suite.spec.operations)
         _refuse_another(adapter.identity, claims, evidence, backend)
-        details = _compare_details(evidence.header["backend"]["detail"], dict(adapter.identity.detail))
+        details = _compare_details(evidence.header["backend"], adapter.identity, backend)
         again = track("calling again", run_in_isolation(rows, adapter, claims, isolation, _EVERY_ROW), len(rows))
         differences = tuple(_find_differences(called, every, again))
         subject = read_subject_of(adapter, backend, opened)
@@ -78,8 +78,13 @@ def _refuse_another(identity: Identity, claims: Claims, evidence: Evidence, back
         raise CannotStart(f"{backend} does not claim what the evidence says it claimed")
 
 
-def _compare_details(there: Mapping[str, str], here: Mapping[str, str]) -> str:
-    """Say in which details, such as device or build, an identity differs from that of the evidence."""
+def _compare_details(named: Mapping[str, Any], identity: Identity, backend: str) -> str:
+    """Say where a backend's name on the command line, without folders, and its details differ from the evidence.
+
+    The name has the class and the device; details are those of its identity, such as device or build.
+    """
+    there = {**named["detail"], "called as": named["adapter"].rpartition("/")[2]}
+    here = {**dict(identity.detail), "called as": backend.rpartition("/")[2]}
     different = [
         f"{quote_json(key)} was {quote_json(here.get(key))}, not {quote_json(there.get(key))}"
         for key in dict.fromkeys((*there, *here)) if here.get(key) != there.get(key)
