@@ -309,7 +309,7 @@ def _check_audit(
 ) -> tuple[Signer | None, int]:
     """Return who signed the audit, if the reader says which keys may sign, and its number of rows.
 
-    An audit that is younger than the day that the reader asks about counts for nothing.
+    An audit that is younger than the day that the reader asks about counts for nothing; its signature must be right.
     """
     own = audit.own
     if own["statement"] != statement.sha256:
@@ -317,10 +317,11 @@ def _check_audit(
     refuse_resumed(evidence, audit.path)
     due = audit_of(statement, evidence, own["rows"], count_called(evidence), own["issuer"], own.get("details", ""))
     _refuse_difference(audit, due, "predicate.timeCreated", "the statement")
-    if time_of(audit.predicate["timeCreated"]) > (trust.at or datetime.now(timezone.utc)) + _ONE_DAY:
-        return None, 0
-    issuer = _check_issuer(audit, signer, trust) if trust.allowed is not None else None
-    return issuer, own["rows"]
+    created = time_of(audit.predicate["timeCreated"])
+    is_later = created > (trust.at or datetime.now(timezone.utc)) + _ONE_DAY
+    of_that_day = replace(trust, at=created) if is_later else trust
+    issuer = _check_issuer(audit, signer, of_that_day) if trust.allowed is not None else None
+    return (None, 0) if is_later else (issuer, own["rows"])
 
 
 def _check_pages(folder: Path, due: Mapping[str, str]) -> None:

@@ -132,8 +132,9 @@ def _verify_certificate(folder: Path, plan: Plan, document: str | None, trust: T
     say(f"  tested by {signer.name if signer else by}; valid until {own['validUntil'][:10]}")
     if issuer:
         say(f"  {count_noun(certificate.audited_rows, 'row')} run again by {issuer.name}")
-    elif certificate.audited_rows:
-        say(f"  {AUDIT}, and what {PAGE} says of it, count for nothing: no signature was checked (--allowed)")
+    elif certificate.audit:
+        why = "it was made later" if signer else "no signature was checked (--allowed)"
+        say(f"  {AUDIT}, and what {PAGE} says of it, count for nothing: {why}")
     lacks = f"not shown: {', '.join(lacking)}" if lacking else conclusion.why
     true = f"the certificate is true{f' on {trust.at:%Y-%m-%d}' if trust.at else ''}"
     say(with_sign(good, f"{true}; {lacks}" if good else f"{lacks}; {true}"))

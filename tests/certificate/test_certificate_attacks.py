@@ -278,6 +278,11 @@ def keep_audit(lab: Lab) -> None:
     remove(PAGE, BADGE)(lab)
 
 
+def audit_next_year(lab: Lab) -> None:
+    lab.change_record(AUDIT, lambda record: record["predicate"].update(timeCreated="2027-11-30T00:00:00Z"))
+    lab.write_pages()
+
+
 def change_audit(act: Callable[[Json], object]) -> Callable[[Lab], object]:
     """Let the issuer sign an audit that says something else than the statement."""
     return in_order(
@@ -434,6 +439,8 @@ ATTACKS: dict[str, Attack] = {
         "with the key of the statement", "refuse_same_key"),
     "the vendor has a second name and signs the audit": Attack(
         sign_by_second_name(AUDIT), "by second@example.com, with the key of the statement", "refuse_same_key"),
+    "the vendor dates the audit, so that it counts for nothing, and its page tells of it": Attack(
+        audit_next_year, "is not the signature of", "_check_issuer"),
     "the audit is not signed": Attack(
         lambda lab: lab.unsign(AUDIT), "is not signed", "_check_audit"),
     **{f"the audit {name}": Attack(change_audit(act), "does not follow from the statement", "_check_audit")
