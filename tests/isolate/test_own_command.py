@@ -47,6 +47,16 @@ def test_work_that_ends_its_process(act: str) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nobody can look on")
+def test_a_pipe_that_the_work_closes_is_not_read_again_and_again() -> None:
+    acts = ("import time; os.closerange(3, 100); time.sleep(1)", "pass")
+    script = SCRIPT + "import resource; print(sum(resource.getrusage(resource.RUSAGE_SELF)[:2]))"
+    words = [[sys.executable, "-c", script.format(act)] for act in acts]
+    done = [subprocess.run(each, capture_output=True, text=True, check=True) for each in words]
+    closed, whole = (float(each.stdout.splitlines()[-1]) for each in done)
+    assert closed < whole + 0.2, "seconds of the processor while the parent waits"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="nobody can look on")
 @pytest.mark.parametrize(
     ("act", "code", "how"),
     [

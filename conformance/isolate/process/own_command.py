@@ -102,7 +102,7 @@ def run_in_child(work: Callable[[], int], on_early_end: Callable[[int], int]) ->
 def _wait(child: int, report: int) -> tuple[bytes, int]:
     """Wait for the child; return the exit code that it reported, empty if none, and the status with which it ended."""
     os.set_blocking(report, False)  # a child of the child may hold the other end
-    code, end = b"", float("inf")
+    code, end, open_pipes = b"", float("inf"), [report]
 
     def pass_on(number: int, frame: object) -> None:
         nonlocal end
@@ -115,15 +115,15 @@ def _wait(child: int, report: int) -> tuple[bytes, int]:
             signal.signal(number, pass_on)
     while True:
         pid, status = os.waitpid(child, os.WNOHANG)
-        if not code:
+        if open_pipes:
             with contextlib.suppress(BlockingIOError):
-                code = os.read(report, 1)
+                code, open_pipes = os.read(report, 1), []  # no code if the backend closed the pipe
             end = min(end, time.monotonic() + _GRACE_SECONDS) if code else end
         if pid:
             return code, status
         if time.monotonic() > end:
             os.kill(child, signal.SIGKILL)
-        select.select([] if code else [report], [], [], _POLL_SECONDS)
+        select.select(open_pipes, [], [], _POLL_SECONDS)
 
 
 def _work_in_child(work: Callable[[], int], report_end: int, lifeline: int, our_end: int) -> int:
