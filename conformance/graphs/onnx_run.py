@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .onnx_values import OPERATIONS
+
 MAX_ELEMENTS = 1 << 28
 _DTYPES = {
     1: "f4", 2: "u1", 3: "i1", 4: "u2", 5: "i2", 6: "i4", 7: "i8", 9: "?", 10: "f2", 11: "f8", 12: "u4", 13: "u8",
@@ -48,11 +50,15 @@ def run_model(path: Path, inputs: Mapping[str, Sequence[int]]) -> dict[str, Any]
         model = importlib.import_module("onnx.inliner").inline_local_functions(model)
     _set_dims(model.graph, inputs)
     feeds = {value.name: _make_input(value, inputs[value.name]) for value in model.graph.input if value.name in inputs}
+    made_up = set(feeds)  # our elements of an input, and what is computed of them, say nothing of a shape
+    for node in model.graph.node:
+        if node.op_type in OPERATIONS and not made_up.isdisjoint(node.input):
+            made_up.update(node.output)
     reshapes = [
         Reshape(number, *node.input)
         for number, node in enumerate(model.graph.node)
         if node.op_type == "Reshape" and node.domain in ("", "ai.onnx") and len(node.input) == 2
-        if node.input[1] not in feeds  # our elements of an input say nothing of a shape
+        if node.input[1] not in made_up
     ]
     if not reshapes:  # ONNX Runtime takes no wanted outputs for all of them
         return {"reshapes": {}, "failure": ""}

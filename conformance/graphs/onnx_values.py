@@ -24,7 +24,7 @@ _MISTAKES = (IndexError, ValueError, TypeError, OverflowError, ZeroDivisionError
 def compute(operation: str, attributes: Mapping[str, Any], inputs: Sequence[Value | None]) -> Value | None:
     """Return the output of an operation; None if it is not one of those that compute shapes, or too large."""
     has_names = any(value is not None and value.dtype == object for value in inputs)
-    function = (_OF_NAMES if has_names else _OPERATIONS).get(operation)
+    function = (_OF_NAMES if has_names else OPERATIONS).get(operation)
     if function is None or any(value is None for value in inputs):
         return None
     try:
@@ -104,7 +104,7 @@ def _multiply_names(_: Mapping[str, Any], a: Value, b: Value) -> Value:
     return np.asarray(np.frompyfunc(times, 2, 1)(a.astype(object), b.astype(object)))
 
 
-_OPERATIONS: Mapping[str, Callable[..., Any]] = {
+OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "Identity": lambda _, data: data,
     "Gather": lambda attributes, data, indices: np.take(data, indices, attributes.get("axis", 0)),
     "Unsqueeze": lambda attributes, data, axes=None: np.expand_dims(data, _find_axes(attributes, axes)),
@@ -125,4 +125,4 @@ _OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "Reshape": lambda _, data, shape: data.reshape(shape),  # a 0 in shape fails, or has nothing to copy
 }
 _MOVES = ("Identity", "Gather", "Unsqueeze", "Squeeze", "Concat", "Slice", "Reshape")
-_OF_NAMES = {name: _OPERATIONS[name] for name in _MOVES} | {"Cast": _cast, "Mul": _multiply_names}
+_OF_NAMES = {name: OPERATIONS[name] for name in _MOVES} | {"Cast": _cast, "Mul": _multiply_names}

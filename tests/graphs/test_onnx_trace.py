@@ -41,10 +41,20 @@ def test_a_shape_that_depends_on_values_is_seen_in_a_run(tmp_path: Path, cli: Cl
 
 @pytest.mark.usefixtures("in_process")
 def test_a_run_does_not_decide_a_shape_that_is_an_input(tmp_path: Path, cli: Cli) -> None:
-    inputs = [value("x", 2, 3), value("s", 2, type_=onnx.TensorProto.INT64)]
+    inputs = [value("x", 2, 3), value("s", 2, type_=INT64)]
     path = save_model(tmp_path, node("Reshape", "x s", "y"), x=inputs)
     for words in ((), ("--trace",)):
         cli("check-graph", path, *words).expect(4, out="not decided: shape is an input of the model\n")
+
+
+@pytest.mark.usefixtures("in_process")
+def test_a_run_does_not_decide_a_shape_computed_from_elements_of_an_input(tmp_path: Path, cli: Cli) -> None:
+    """The elements that we made up, 0 and 1, made the node illegal."""
+    nodes = (node("Concat", "s three", "all", axis=0), node("Reshape", "x all", "y"))
+    inputs = [value("x", 2, 3), value("s", 2, type_=INT64)]
+    path = save_model(tmp_path, *nodes, x=inputs, constants=[constant("three", 3)])
+    for words in ((), ("--trace",)):
+        cli("check-graph", path, *words).expect(4, out="not decided: shape is computed while it runs\n")
 
 
 @pytest.mark.usefixtures("in_process")
