@@ -85,6 +85,11 @@ def run(args: argparse.Namespace) -> int:
     page, cases, backend, stream = args.out, args.cases, args.run, sys.stderr if args.json else None
     if args.json and backend is not None:
         raise Stop("--run prints its verdict for people; leave --json out, or use --cases FILE and `conformance run`")
+    dumps = [path for path in args.files if path.suffix.lower() == ".json"]
+    others = [path for path in args.files if path not in dumps]
+    if backend is not None and dumps and others:  # one run makes all its calls as the same operations
+        what = "the nodes of a dump are called as their own operation, others as each; give --run one kind at a time"
+        raise Stop(f"{dumps[0]} is a dump of oneDNN Graph and {others[0]} is not: {what}")
     spec = load_spec_of(args.suite)
     documents = (pick("document", args.document, spec.documents),) if args.document else tuple(spec.documents)
     judge = NodeJudge(spec, documents)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ..model.types import WIDTH
+from ..plan.memory import MAX_ANSWER_RANK
 from ..shrink.write_case import write_expectation, write_expectations
 from .conclude import CheckedNode
 from .decide import NodeJudge
@@ -52,6 +53,8 @@ def _write_case(call: ReshapeNode, judge: NodeJudge) -> Iterator[str]:
     """Yield the keys of a case except its id; nothing if no case can hold the call."""
     src, shape = known_dims(call.src), known_dims(call.shape)
     if src is None or shape is None or call.special_zero is None or call.src_type not in WIDTH:
+        return
+    if max(len(src), len(shape)) > MAX_ANSWER_RANK:
         return
     plain = call._replace(declared=None, form=None)
     own, without = ([each.kind for each in judge.decide(node).values()] for node in (call, plain))

@@ -53,9 +53,11 @@ def test_each_call_is_written_once_with_what_is_expected(model: str, tmp_path: P
     cli("run", "reference", "--suite", tmp_path, "-k", "graph-call-").expect(4)
 
 
-def test_calls_that_no_case_can_hold_are_counted(tmp_path: Path, cli: Cli) -> None:
-    large = static(tensor(0, 1 << 20, 1 << 20), [-1], tensor(1, 1 << 40))
-    path = dump(tmp_path, large)
+@pytest.mark.parametrize(("src", "shape"), [((1 << 20, 1 << 20), [-1]), ((1,), [1] * 257)])
+def test_calls_that_no_case_can_hold_are_counted(
+    src: tuple[int, ...], shape: list[int], tmp_path: Path, cli: Cli
+) -> None:
+    path = dump(tmp_path, static(tensor(0, *src), shape, tensor(1, *UNKNOWN)))
     said = cli("check-graph", path, "--cases", str(tmp_path / "cases.yaml")).expect(0).out
     assert "cases.yaml is not written, as no call makes a case" in said
     assert not (tmp_path / "cases.yaml").exists()
@@ -147,6 +149,13 @@ def test_a_call_counts_for_the_operation_of_its_node_only(model: str, tmp_path: 
     (tmp_path / "resizes.py").write_text(text, encoding="utf-8")
     said = cli("check-graph", model, "--run", "resizes.py:Resizes").expect(4)
     assert "was run on 0 of 1 call; the others are not claimed" in said.out
+
+
+@pytest.mark.parametrize("other", ["x.onnx", "x.xml"])
+def test_a_run_takes_dumps_and_other_files_apart(model: str, cli: Cli, other: str) -> None:
+    """A call of a dump was also made as the operations that its node is not."""
+    said = cli("check-graph", model, other, "--run", "reference").expect(2, lines=1)
+    assert f"graph.json is a dump of oneDNN Graph and {other} is not" in said.err
 
 
 def test_json_and_run_are_not_mixed(model: str, cli: Cli) -> None:
