@@ -27,34 +27,41 @@ _TYPES = {
 
 
 def read_tflite(path: Path, answer: InferDst) -> ModelGraph:
-    """Return the graphs of a file; names of inputs are those of the first."""
+    """Return the graphs of a file. Inputs are those of the first and of each signature, with its key if it has one."""
     content = read_model_bytes(path, MAX_BYTES)
     if content[4:8] != b"TFL3":
         raise UnreadableModel(f"byte 4: {content[4:8]!r}, where a TFLite file has b'TFL3'")
     model = FlatTable(content, _number(content, 0, "I"))
     codes = [max(code.number(0, "b"), code.number(3, "i")) for code in model.tables(1)]
     buffers = model.tables(4)
-    graphs = [_Graph(table, f"subgraphs[{k}]", codes, buffers) for k, table in enumerate(model.tables(2))]
+    keys = {0: "", **{signature.number(4, "I"): f"{signature.text(2)}:" for signature in model.tables(7)}}
+    if len(keys) == 1:
+        keys = {0: ""}
+    graphs = [_Graph(table, k, keys.get(k), codes, buffers) for k, table in enumerate(model.tables(2))]
     if not graphs:
         raise UnreadableModel("there is no graph in it")
-    main, *others = graphs
-    # which operator calls which graph is not read, so each of them may get what enters the model
-    entries = (GraphOperation(tuple(main.inputs), tuple(graph.inputs)) for graph in others)
+    inputs = {name: dims for k, graph in enumerate(graphs) if k in keys for name, dims in graph.inputs.items()}
+    # which operator calls which graph is not read, so each of the others may get what enters the model
+    others = (graph for k, graph in enumerate(graphs) if k not in keys)
+    entries = (GraphOperation(tuple(inputs), tuple(graph.inputs)) for graph in others)
     operations = [*entries, *(operation for graph in graphs for operation in graph.operations())]
     dims = {name: each for graph in graphs for name, each in graph.dims.items()}
-    return ModelGraph(operations, dims, main.inputs, answer)
+    return ModelGraph(operations, dims, inputs, answer)
 
 
 class _Graph:
     """One graph of a model. Declared dims of one that others call hold if the inputs of the model have theirs."""
 
-    def __init__(self, table: FlatTable, place: str, codes: list[int], buffers: list[FlatTable]) -> None:
-        self._table, self._place, self._codes, self._buffers = table, place, codes, buffers
+    def __init__(
+        self, table: FlatTable, number: int, key: str | None, codes: list[int], buffers: list[FlatTable]
+    ) -> None:
+        """Without a key the inputs of the graph are none of the model."""
+        self._table, self._place, self._codes, self._buffers = table, f"subgraphs[{number}]", codes, buffers
         self._tensors = table.tables(0)
         inputs = table.numbers(1)
-        self._names = {k: f"\0{place}:{k}" for k in range(len(self._tensors))}
-        if place == "subgraphs[0]":
-            self._names |= {k: self._tensors[k].text(3) for k in inputs if 0 <= k < len(self._tensors)}
+        self._names = {k: f"\0{self._place}:{k}" for k in range(len(self._tensors))}
+        if key is not None:
+            self._names |= {k: f"{key}{self._tensors[k].text(3)}" for k in inputs if 0 <= k < len(self._tensors)}
         self.dims: dict[str, Dims | None] = {name: _read_dims(self._tensors[k]) for k, name in self._names.items()}
         self.inputs = {self._names[k]: self.dims[self._names[k]] for k in inputs if k in self._names}
 
@@ -75,9 +82,13 @@ class _Graph:
         return tuple(k for k in indices if k >= 0)
 
     def _reshape(self, operator: FlatTable, place: str, takes: tuple[int, ...], makes: tuple[int, ...]) -> ReshapeNode:
-        """Read the shape from the second input, or from the options where there is none. A 0 is a length."""
+        """Read the shape as TFLite does: from the options where the second input is no vector of integers.
+
+        A 0 is a length, but the shape [0] of the options means rank 0.
+        """
         options = operator.table(4)
-        shape: Dims | None = None
+        shape: Dims | None = options.numbers(0) if options is not None else None
+        shape = () if shape == (0,) else shape
         form = None
         src = self._tensors[takes[0]]
         src_type = _TYPES.get(src.number(1, "b"))
@@ -88,10 +99,8 @@ class _Graph:
             rank = len(tensor.numbers(0)) if content else 1  # a computed shape of rank 0 may be of any rank
             if rank == 1 and type_ in INTEGERS:
                 shape = () if _read_dims(tensor) == (0,) else _read_entries(content, type_)
-            elif type_ is not None:
+            elif shape is None and type_ is not None:
                 form = make_odd_form(src_type, declared, shape_rank=rank, shape_type=type_)
-        elif options is not None:
-            shape = options.numbers(0)
         why = "" if shape is not None else "shape is computed while it runs"
         name = self._tensors[makes[0]].text(3) if makes else ""
         return ReshapeNode(name, place, None, src_type, _read_dims(src), shape, False, declared, form, why)

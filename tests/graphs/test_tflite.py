@@ -55,9 +55,10 @@ def one_operator(src: list[int], entries: int, dst: list[int], rank: int = 1, ty
     return {0: tensors, 1: [0], 2: [2], 3: [{0: 0, 1: [0, 1], 2: [2]}]}
 
 
-def save(folder: Path, shape: bytes, *graphs: dict[int, Any]) -> str:
-    """A model of operators that are RESHAPE, or IF."""
-    model = {0: 3, 1: [{0: 22, 3: 22}, {0: 118, 3: 118}], 2: [*graphs], 4: [{}, {0: shape}]}
+def save(folder: Path, shape: bytes, *graphs: dict[int, Any], signatures: list[bytes] | None = None) -> str:
+    """A model of operators that are RESHAPE, or IF; `signatures` are the keys of the first graphs."""
+    keys = [{2: key, 4: k} for k, key in enumerate(signatures or ())]
+    model = {0: 3, 1: [{0: 22, 3: 22}, {0: 118, 3: 118}], 2: [*graphs], 4: [{}, {0: shape}], 7: keys}
     out = bytearray(b"\0\0\0\0TFL3")
     fill(out, 0, model)
     path = folder / "model.tflite"
@@ -89,6 +90,38 @@ def test_dims_inside_are_unknown_if_an_outer_length_changes(tmp_path: Path, cli:
     cli("check-graph", path, "--input", "x=1,3,4").expect(0, out="subgraphs[1].operators[0]  y  f32[1, 3, 4] by [1, ")
     said = "not decided for every length tried: the dims of src are not inferred for this length"
     cli("check-graph", path, "--input", "x=2..4,3,4").expect(4, out=said)
+
+
+def test_each_signature_has_inputs_of_its_own(tmp_path: Path, cli: Cli) -> None:
+    """Those of the second graph could not be given, and it was not decided where the first had other lengths."""
+    graphs = one_operator([-1, 3, 4], 2, [-1, 12]), one_operator([-1, 12], 2, [-1, 12])
+    path = save(tmp_path, struct.pack("<2i", 1, 12), *graphs, signatures=[b"prefill", b"decode"])
+    words = ("check-graph", path, "--input")
+    said = cli(*words, "prefill:x=1..2,3,4", "--input", "decode:x=1,12").expect(1).text
+    assert "inputs: prefill:x[?, 3, 4], decode:x[?, 12]" in said
+    assert "illegal for prefill:x[0] = 2: same-volume; legal for prefill:x[0] = 1" in said
+    assert "f32[1, 12] by [1, 12] legal for every length tried" in said
+    cli(*words, "decode:x=2,12", "--input", "prefill:x=1,3,4").expect(1, text="f32[2, 12] by [1, 12] illegal: same")
+    cli(*words, "x=1,3,4").expect(2, err="the inputs of")
+    one = save(tmp_path, struct.pack("<2i", 1, 12), graphs[0], signatures=[b"serving_default"])
+    cli("check-graph", one).expect(4, out="inputs: x[?, 3, 4]\n")
+
+
+@pytest.mark.parametrize(
+    ("takes", "options", "said"),
+    [
+        ([0], [0], "f32[1] by []  unspecified: rank-zero"),
+        ([0, 1], [0], "f32[1] by []  unspecified: rank-zero"),
+        ([0, 1], [1, 1], "f32[1] by [1, 1]  legal"),
+    ],
+)
+def test_the_shape_of_the_options_counts_without_a_vector(
+    tmp_path: Path, cli: Cli, takes: list[int], options: list[int], said: str
+) -> None:
+    """In old files the options [0] mean rank 0. TFLite reads no shape tensor of rank 0; its entry was taken."""
+    graph = one_operator([1], 1, [], rank=0)
+    graph[3] = [{0: 0, 1: takes, 2: [2], 3: 17, 4: {0: options}}]
+    cli("check-graph", save(tmp_path, struct.pack("<i", 7), graph)).expect(0, out=said)
 
 
 def test_declared_dims_are_compared(tmp_path: Path, cli: Cli) -> None:
