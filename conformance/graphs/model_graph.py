@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
@@ -16,7 +16,8 @@ class GraphOperation(NamedTuple):
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    node: ReshapeNode | None = None
+    node: ReshapeNode | Callable[[Mapping[str, Dims | None]], ReshapeNode] | None = None
+    """A function where shape is computed from the dims of tensors, which it takes."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,8 @@ class ModelGraph:
             is_stale = any(name in stale for name in operation.inputs)
             dst = None
             if operation.node is not None:
-                nodes[number] = node = self._read(operation.node, operation, dims, stale)
+                node = operation.node(dims) if callable(operation.node) else operation.node
+                nodes[number] = node = self._read(node, operation, dims, stale)
                 dst = self.answer(node)
             stale.update(operation.outputs if is_stale else ())
             dims |= {name: dst for name in operation.outputs if is_stale or dims.get(name) is None}
@@ -56,9 +58,9 @@ class ModelGraph:
         form = node.form._replace(declared=None) if node.form else None
         node = node._replace(declared=None, form=form)
         if src in stale:
-            why = "" if dims[src] is not None else "the dims of src are not inferred for this length"
+            why = node.missing if dims[src] is not None else "the dims of src are not inferred for this length"
             node = node._replace(src=dims[src], missing=why)
-        if any(name in stale for name in rest):
+        if any(name in stale for name in rest) and (node.shape is None or not callable(operation.node)):
             node = node._replace(shape=None, missing="shape is computed from an input")
         return node
 

@@ -47,7 +47,7 @@ def compute_shape(attributes: Mapping[str, Any], dims: Dims | None) -> Value | N
 
 def _find_axes(attributes: Mapping[str, Any], given: Value | None) -> Any:
     """Return the axes as a tuple: those that an input gives, or else the attribute; None if neither does."""
-    chosen = attributes.get("axes") if given is None else given.tolist()
+    chosen = attributes.get("axes") if given is None else given.ravel().tolist()
     return None if chosen is None else tuple(chosen)
 
 

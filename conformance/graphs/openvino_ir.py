@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from copy import copy
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +17,7 @@ from ..system.files import leaves_its_folder, open_regular
 from ..system.text import format_dims, quote
 from .model_graph import GraphOperation, ModelGraph
 from .nodes import Dims, InferDst, ReshapeNode, UnreadableModel, are_equal_where_known, make_odd_form, read_model_bytes
-from .onnx_values import MAX_ELEMENTS, Value, compute
+from .onnx_values import MAX_ELEMENTS, Value, compute, compute_shape
 from .xml_tree import XmlElement, dims_of, fail, read_whole, read_xml
 
 MAX_BYTES = 1 << 28
@@ -24,8 +26,11 @@ _TYPES = {"fp32": "f32", "fp16": "f16", "fp64": "f64", "boolean": "bool"} | {
 }
 _BODIES = ("body", "then_body", "else_body")
 MAX_DEPTH = 50
-_SAME = {"Add": "Add", "Subtract": "Sub", "Multiply": "Mul", "Divide": "Div", "Concat": "Concat"}
+_SAME = {"Subtract": "Sub", "Multiply": "Mul", "Divide": "Div"} | {
+    name: name for name in ("Add", "Concat", "Gather", "Unsqueeze", "Squeeze", "ReduceProd", "Slice", "Reshape")
+}
 """Operations that ONNX has too, by its names."""
+_FOLLOWED = (*_SAME, "Convert", "VariadicSplit", "Broadcast", "StridedSlice")
 _NUMBERS = {"i32": np.int32, "i64": np.int64, "f32": np.float32, "f64": np.float64}
 Port = tuple[str, str]
 """The ids of a layer and of one of its ports."""
@@ -60,7 +65,7 @@ class _Reader:
             (edge.get("to-layer", ""), edge.get("to-port", "")): (edge.get("from-layer", ""), edge.get("from-port", ""))
             for edge in net.all("edges/edge")
         }
-        values = NetworkValues(layers, edges, self._weights)
+        values = NetworkValues(layers, edges, self._weights, prefix)
         for number, layer in layers.items():
             rank_zero = () if _is_rank_zero(layer) else None
             outputs = layer.all("output/port")
@@ -78,22 +83,32 @@ class _Reader:
             for port, at in zip(ports, sources, strict=True):
                 if at is not None:
                     _check_edge(port, layers[at[0]], at[1])
-            node = self._reshape(layer, sources, values) if layer.get("type") == "Reshape" else None
+            node = None
+            if layer.get("type") == "Reshape":
+                node = partial(self._reshape, layer, sources, takes[0] if takes else "", values)
             if not (is_input and not prefix):
                 self.operations.append(GraphOperation(outer if is_input else takes, tuple(made), node))
             for body in (child for child in layer.all("*") if child.tag in _BODIES):
                 self.read(body, f"{prefix}{number}.{body.tag}/", takes)
 
-    def _reshape(self, layer: XmlElement, sources: list[Port | None], values: NetworkValues) -> ReshapeNode:
+    def _reshape(
+        self, layer: XmlElement, sources: list[Port | None], src: str, values: NetworkValues,
+        dims: Mapping[str, Dims | None],
+    ) -> ReshapeNode:  # fmt: skip
+        """Read a reshape with a shape that follows from these dims. An unknown length of src has its own name."""
         ports, outputs = layer.all("input/port"), layer.all("output/port")
         place, name = f"line {layer.line}", layer.get("name", "")
         given = next((data.get("special_zero") for data in layer.all("data")), None)
         flag = {"true": True, "1": True, "false": False, "0": False}.get((given or "").lower())
         if len(ports) != 2 or sources[1] is None:
             return ReshapeNode(name, place, None, None, None, None, flag, missing="src and shape are not connected")
-        value, why_unknown = values.of(sources[1])
-        why = why_unknown if value is None else ""
-        shape = tuple(map(int, value)) if value is not None and value.ndim == 1 and value.dtype.kind in "iu" else None
+        named = tuple(f"src[{k}]" if length is None else length for k, length in enumerate(dims.get(src) or ()))
+        value, why = values.from_dims({**dims, src: named} if named else dims).of(sources[1])
+        if value is not None:
+            why = "shape is computed while it runs" if None in value.ravel().tolist() else ""
+        shape = None
+        if value is not None and not why and value.ndim == 1 and value.dtype.kind in "iuO":
+            shape = tuple(entry if isinstance(entry, str) else int(entry) for entry in value)
         declared, src_type = dims_of(outputs[0]) if outputs else None, _read_type(ports[0])
         odd: dict[str, Any] = {"missing_attributes": ("special_zero",)} if given is None else {}
         if value is not None and value.ndim != 1:
@@ -144,11 +159,22 @@ class ValueOrReason(NamedTuple):
 
 
 class NetworkValues:
-    """The values of a network, each computed when it is first needed."""
+    """The values of a network that follow from the dims of its tensors, each computed when it is first needed."""
 
-    def __init__(self, layers: Mapping[str, XmlElement], edges: Mapping[Port, Port], weights: Path) -> None:
-        self._layers, self._edges, self._weights = layers, edges, weights
+    _dims: Mapping[str, Dims | None] = {}
+
+    def __init__(
+        self, layers: Mapping[str, XmlElement], edges: Mapping[Port, Port], weights: Path, prefix: str
+    ) -> None:
+        self._layers, self._edges, self._weights, self._prefix = layers, edges, weights, prefix
+        self._constants: dict[str, ValueOrReason] = {}
         self._known: dict[Port, ValueOrReason] = {}
+
+    def from_dims(self, dims: Mapping[str, Dims | None]) -> NetworkValues:
+        """Return the values for these dims; constants are read once for all."""
+        values = copy(self)
+        values._dims, values._known = dims, {}
+        return values
 
     def of(self, port: Port, depth: int = 0) -> ValueOrReason:
         if port not in self._known:
@@ -162,14 +188,16 @@ class NetworkValues:
         kind = layer.get("type", "")
         data: dict[str, str] = next((each.attrib for each in layer.all("data")), {})
         if kind == "Const":
-            return self._read(layer, data)
+            if port[0] not in self._constants:
+                self._constants[port[0]] = self._read(layer, data)
+            return self._constants[port[0]]
         inputs = layer.all("input/port")
-        if kind == "ShapeOf":
-            dims = dims_of(inputs[0]) if inputs else None
-            return ValueOrReason() if dims is None or None in dims else ValueOrReason(np.array(dims, np.int64))
-        if kind not in _SAME and kind not in ("Convert", "VariadicSplit", "Broadcast"):
-            return ValueOrReason()
         sources = [self._edges.get((port[0], each.get("id", ""))) for each in inputs]
+        if kind == "ShapeOf" and sources and sources[0]:
+            tensor = _name_tensor(self._layers[sources[0][0]], sources[0][1], self._prefix)
+            return ValueOrReason(compute_shape({}, self._dims.get(tensor)))
+        if kind not in _FOLLOWED:
+            return ValueOrReason()
         values = [self.of(each, depth).value if each and each[0] in self._layers else None for each in sources]
         if not values or any(value is None for value in values):
             return ValueOrReason()
@@ -203,8 +231,21 @@ class NetworkValues:
 
 def _convert(value: Value, to: str) -> Value | None:
     """Return numbers of another type, so that a division of floats is one; None for another type or past its range."""
+    if value.dtype == object:
+        return value if to in ("i32", "i64") else None
     most = 1 << 31 if to == "i32" else 1 << 62
     return value.astype(_NUMBERS[to]) if to in _NUMBERS and np.abs(value).max(initial=0) < most else None
+
+
+def _slice_vector(data: Mapping[str, str], value: Value, begin: Value, end: Value, step: Value) -> Value | None:
+    """Return a part of a vector, or one entry of it; None if masks ask for more."""
+    names = ("begin", "end", "shrink_axis", "new_axis", "ellipsis")
+    is_begin, is_end, is_entry, *others = ("1" in data.get(f"{name}_mask", "") for name in names)
+    if value.ndim != 1 or begin.size != 1 or any(others) or (is_entry and is_begin):
+        return None
+    first = begin.item()
+    part = slice(None if is_begin else first, None if is_end else end.item(), step.item())
+    return np.asarray(value[first if is_entry else part], value.dtype)
 
 
 def _apply(kind: str, data: Mapping[str, str], values: list[Any], output: int) -> Value | None:
@@ -222,6 +263,14 @@ def _apply(kind: str, data: Mapping[str, str], values: list[Any], output: int) -
             bounds = np.cumsum(lengths)
             fits = values[0].ndim == 1 and min(lengths) >= 0 and bounds[-1] == values[0].size
             return values[0][bounds[output] - lengths[output] : bounds[output]] if fits else None
-        return compute(_SAME[kind], {"axis": int(data.get("axis", "0"))}, values)
+        if kind == "StridedSlice":
+            return _slice_vector(data, *values)
+        if kind == "Gather":
+            has_batch = data.get("batch_dims", "0") != "0"
+            return None if has_batch else compute("Gather", {"axis": values[2].item()}, values[:2])
+        if kind == "Slice":  # ONNX has axes before steps
+            values[3:] = [*(values[4:] or [np.arange(values[0].ndim)]), values[3]]
+        attributes = {"axis": int(data.get("axis", "0")), "keepdims": data.get("keep_dims") in ("true", "1")}
+        return compute(_SAME[kind], attributes, values)
     except (ValueError, IndexError, TypeError, OverflowError):
         return None

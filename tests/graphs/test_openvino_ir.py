@@ -156,7 +156,58 @@ def test_a_shape_that_is_computed_from_known_dims_is_followed(tmp_path: Path, cl
     path.write_text(text.replace(" </layers>", f"{layers}\n </layers>"), encoding="utf-8")
     (tmp_path / "model.bin").write_bytes(struct.pack("<8q", 0, 1, 12, 0, 1, -1, 1, 0))
     assert "by [1, 12] special_zero  legal" in cli("check-graph", str(path)).expect(0).out
-    cli("check-graph", str(path), "--input", "x=2,3,4").expect(4, out="shape is computed from an input")
+    cli("check-graph", str(path), "--input", "x=2,3,4").expect(0, out="by [2, 12] special_zero  legal")
+
+
+BATCH = {
+    "Gather": [("Gather", "", "dims zeros zero")],
+    "Gather of an entry": [("Gather", "", "dims zero zero"), ("Unsqueeze", "", "made zero")],
+    "StridedSlice": [("StridedSlice", 'begin_mask="1" end_mask="0"', "dims twos ones ones")],
+    "StridedSlice of an entry": [
+        ("StridedSlice", 'end_mask="1" shrink_axis_mask="1"', "dims zeros zeros ones"),
+        ("Convert", 'destination_type="i64"', "made"),
+        ("Unsqueeze", "", "made zeros"),
+    ],
+    "Slice": [("Slice", "", "dims zeros ones ones zeros")],
+}
+"""How converters take the batch out of the dims: operations, attributes and inputs; `made` is the output before."""
+
+
+@pytest.mark.parametrize("how", BATCH)
+@pytest.mark.parametrize(
+    ("rest", "given", "code", "said"),
+    [
+        (12, "", 0, "f32[?, 3, 4] by [src[0], 12] special_zero legal for every length from 1"),
+        (6, "", 1, "by [src[0], 6] special_zero illegal: same-volume"),
+        (12, "x=2..3,3,4", 0, "f32[2..3, 3, 4] by [2..3, 12] special_zero legal for every length tried"),
+        (-1, "x=2,3,5", 0, "f32[2, 3, 5] by [2, -1] special_zero legal"),
+    ],
+)
+def test_the_batch_is_followed_into_shape(
+    how: str, rest: int, given: str, code: int, said: str, tmp_path: Path, cli: Cli
+) -> None:
+    places = {"x": (0, 0), "dims": (10, "out"), "rest": (11, "out"), "zero": (12, "out")}
+    places |= {name: (13 + k, "out") for k, name in enumerate(("zeros", "ones", "twos"))}
+    vector = {"rest": rest, "zero": 0, "zeros": 0, "ones": 1, "twos": 1}
+    layers: list[tuple[str, str, str]] = [("ShapeOf", 'output_type="i64"', "x")]
+    layers += [
+        ("Const", f'element_type="i64" shape="{"" if name == "zero" else 1}" offset="{8 * k}" size="8"', "")
+        for k, name in enumerate(vector)
+    ]
+    layers += [*BATCH[how], ("Concat", 'axis="0"', "made rest")]
+    text, edges = "", ""
+    for number, (kind, attributes, inputs) in enumerate(layers, 10):
+        ports = "".join(f'<port id="{k}"/>' for k, _ in enumerate(inputs.split()))
+        text += f'<layer id="{number}" name="{number}" type="{kind}"><data {attributes}/><input>{ports}</input>'
+        text += '<output><port id="out"/></output></layer>'
+        for k, name in enumerate(inputs.split()):
+            maker, port = places.get(name, (number - 1, "out"))
+            edges += f'<edge from-layer="{maker}" from-port="{port}" to-layer="{number}" to-port="{k}"/>'
+    edges += f'<edge from-layer="{9 + len(layers)}" from-port="out" to-layer="2" to-port="1"/>'
+    path = Path(ir(tmp_path, batch=-1, changed=("</layers>", f"{text}</layers>")))
+    spoil(path, '<edge from-layer="1" from-port="0" to-layer="2" to-port="1"/>', edges)
+    (tmp_path / "model.bin").write_bytes(struct.pack("<5q", *vector.values()))
+    cli("check-graph", path, *(["--input", given] if given else [])).expect(code, text=said)
 
 
 def test_floats_are_divided_as_floats(tmp_path: Path, cli: Cli) -> None:
