@@ -35,8 +35,8 @@ TYPES = {
     "FLOAT": "f32", "FLOAT16": "f16", "BFLOAT16": "bf16", "DOUBLE": "f64", "BOOL": "bool", "STRING": "string",
     **{f"{long}INT{bits}": f"{kind}{bits}" for long, kind in (("", "s"), ("U", "u")) for bits in (8, 16, 32, 64)},
 }  # fmt: skip
-_NO_SYMBOL = ("", "?")
-"""Symbols that may be another length each time."""
+_NO_SYMBOL = ("", "?", "None", "-1")
+"""Symbols that may be another length each time. Scripts write "None" for every length that is not known."""
 _INFERRED = "unk__"
 """The package onnx begins its own symbols so."""
 _DATA = ("raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data", "string_data")

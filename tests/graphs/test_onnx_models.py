@@ -215,6 +215,7 @@ def test_a_length_that_is_not_known_is_named_once(tmp_path: Path, cli: Cli) -> N
         (("n", 3, 4), 1, 5, "by [3*n, 5] special_zero illegal: same-volume"),
         (("a.b", 3, 4), 1, -1, "not decided: shape is computed while it runs, a.b is not known"),
         ((None, 3, 4), 1, -1, "not decided: shape is computed while it runs, src[0] is not known"),
+        (("None", 3, "None"), 1, -1, "shape is computed while it runs, src[0] is not known, src[2] is not known"),
     ],
 )
 def test_a_product_of_named_lengths_is_followed(
