@@ -96,11 +96,15 @@ class OnnxModel:
         """Return the reshapes, of subgraphs too, with dims inferred from those of the inputs."""
         proto = type(self._proto)()
         proto.CopyFrom(self._proto)
+        tensors = [(at, _dims_of(value.type)) for at, value in _list_declared(proto.graph)]
+        named = {at for at, dims in tensors if any(isinstance(length, str) for length in dims or ())}
         _bind(proto.graph, binding)
         declared = {at: _dims_of(value.type) for at, value in _list_declared(proto.graph)}
         _forget_dims(proto.graph)
         values: dict[tuple[str, str], Value] = {}
         inferred = self._infer(proto, values)
+        if _is_of_other_inputs(inferred.graph, declared):
+            declared = {at: declared[at] for at in named}
         if _fill_dims(inferred.graph, declared):
             inferred = self._infer(inferred, values)
         opset = next((each.version for each in proto.opset_import if not each.domain), 1)
@@ -180,10 +184,7 @@ def _forget_dims(graph: Any) -> None:
 
 
 def _fill_dims(graph: Any, declared: Mapping[tuple[str, str], Dims | None]) -> bool:
-    """Set the declared lengths that inference did not find, and say whether there are any.
-
-    Dims that contradict what it found are those of other inputs, so that none of them counts.
-    """
+    """Set the declared lengths that inference did not find, and say whether there are any."""
     is_filled = False
     for at, value in _list_declared(graph):
         dims, found = declared.get(at), _dims_of(value.type)
@@ -204,6 +205,21 @@ def _fill_dims(graph: Any, declared: Mapping[tuple[str, str], Dims | None]) -> b
             elif length is not None:
                 dim.dim_param = length
     return is_filled
+
+
+def _is_of_other_inputs(graph: Any, declared: Mapping[tuple[str, str], Dims | None]) -> bool:
+    """Ask whether a declared number is another length in what inference found; those of reshapes are judged instead."""
+    inner_graphs = _list_graphs(graph, "graph")
+    reshapes = ((place, node) for inner, place in inner_graphs for node in inner.node if node.op_type == "Reshape")
+    judged = {(place, name) for place, node in reshapes for name in node.output}
+    for at, value in _list_declared(graph):
+        dims, found = declared.get(at), _dims_of(value.type)
+        if dims is None or found is None or at in judged:
+            continue
+        pairs = zip(dims, found, strict=False)
+        if len(dims) != len(found) or any(isinstance(one, int) and other not in (one, None) for one, other in pairs):
+            return True
+    return False
 
 
 def _set_symbols(graph: Any, symbols: Mapping[str, int]) -> None:

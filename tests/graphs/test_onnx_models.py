@@ -121,6 +121,21 @@ def test_declared_dims_help_behind_an_unknown_operation(tmp_path: Path, cli: Cli
     assert "f32[1..3, 4] by [1..3, 4] special_zero  legal for every length tried" in said
 
 
+@pytest.mark.parametrize("given", [[], ["--input", "batch=4"], ["--input", "x=4,3,4"]])
+def test_declared_dims_of_another_batch_do_not_count(tmp_path: Path, cli: Cli, given: list[str]) -> None:
+    """A batch was given a name in the input alone; behind an unknown operation 1 stayed, and a bad node was legal."""
+    nodes = (
+        node("Relu", "x", "h"), node("Unknown", "h", "q", domain="own"), node("Reshape", "q s", "z"),
+        node("Unknown", "h", "r", domain="own"), node("Reshape", "r t", "w"), node("Reshape", "h t", "y"),
+    )  # fmt: skip
+    inner = [value(name, 1, 3, 4) for name in "hq"] + [value("r", "batch", 12)]
+    path = save_model(
+        tmp_path, *nodes, x=value("x", "batch", 3, 4), constants=[constant("s", 1, 12), constant("t", -1, 12)],
+        inner=inner, dst=value("y", 1, 12),
+    )  # fmt: skip
+    assert kinds(cli, 4, path, *given) == ["not decided", "legal", "legal"]
+
+
 @pytest.mark.parametrize(
     ("product", "given", "said"),
     [

@@ -48,7 +48,7 @@ def test_a_run_does_not_decide_a_shape_that_is_an_input(tmp_path: Path, cli: Cli
 
 
 @pytest.mark.usefixtures("in_process")
-def test_a_run_does_not_decide_a_shape_computed_from_elements_of_an_input(tmp_path: Path, cli: Cli) -> None:
+def test_a_shape_of_elements_that_we_made_up_is_not_decided(tmp_path: Path, cli: Cli) -> None:
     """The elements that we made up, 0 and 1, made the node illegal."""
     nodes = (node("Concat", "s three", "all", axis=0), node("Reshape", "x all", "y"))
     inputs = [value("x", 2, 3), value("s", 2, type_=INT64)]

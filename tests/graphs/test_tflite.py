@@ -93,7 +93,7 @@ def test_dims_inside_are_unknown_if_an_outer_length_changes(tmp_path: Path, cli:
 
 
 def test_each_signature_has_inputs_of_its_own(tmp_path: Path, cli: Cli) -> None:
-    """Those of the second graph could not be given, and it was not decided where the first had other lengths."""
+    """The second graph was not decided where the first had other lengths, and its own could not be given."""
     graphs = one_operator([-1, 3, 4], 2, [-1, 12]), one_operator([-1, 12], 2, [-1, 12])
     path = save(tmp_path, struct.pack("<2i", 1, 12), *graphs, signatures=[b"prefill", b"decode"])
     words = ("check-graph", path, "--input")
