@@ -95,15 +95,14 @@ class _Reader:
         self, layer: XmlElement, sources: list[Port | None], src: str, values: NetworkValues,
         dims: Mapping[str, Dims | None],
     ) -> ReshapeNode:  # fmt: skip
-        """Read a reshape with a shape that follows from these dims. An unknown length of src has its own name."""
+        """Read a reshape with a shape that follows from these dims."""
         ports, outputs = layer.all("input/port"), layer.all("output/port")
         place, name = f"line {layer.line}", layer.get("name", "")
         given = next((data.get("special_zero") for data in layer.all("data")), None)
         flag = {"true": True, "1": True, "false": False, "0": False}.get((given or "").lower())
         if len(ports) != 2 or sources[1] is None:
             return ReshapeNode(name, place, None, None, None, None, flag, missing="src and shape are not connected")
-        named = tuple(f"src[{k}]" if length is None else length for k, length in enumerate(dims.get(src) or ()))
-        value, why = values.from_dims({**dims, src: named} if named else dims).of(sources[1])
+        value, why = values.from_dims(dims, src).of(sources[1])
         if value is not None:
             why = "shape is computed while it runs" if None in value.ravel().tolist() else ""
         shape = None
@@ -162,6 +161,7 @@ class NetworkValues:
     """The values of a network that follow from the dims of its tensors, each computed when it is first needed."""
 
     _dims: Mapping[str, Dims | None] = {}
+    _src = ""
 
     def __init__(
         self, layers: Mapping[str, XmlElement], edges: Mapping[Port, Port], weights: Path, prefix: str
@@ -170,10 +170,10 @@ class NetworkValues:
         self._constants: dict[str, ValueOrReason] = {}
         self._known: dict[Port, ValueOrReason] = {}
 
-    def from_dims(self, dims: Mapping[str, Dims | None]) -> NetworkValues:
-        """Return the values for these dims; constants are read once for all."""
+    def from_dims(self, dims: Mapping[str, Dims | None], src: str) -> NetworkValues:
+        """Return the values for these dims; constants are read once for all. An unknown length of src is `src[0]`."""
         values = copy(self)
-        values._dims, values._known = dims, {}
+        values._dims, values._src, values._known = dims, src, {}
         return values
 
     def of(self, port: Port, depth: int = 0) -> ValueOrReason:
@@ -195,7 +195,10 @@ class NetworkValues:
         sources = [self._edges.get((port[0], each.get("id", ""))) for each in inputs]
         if kind == "ShapeOf" and sources and sources[0]:
             tensor = _name_tensor(self._layers[sources[0][0]], sources[0][1], self._prefix)
-            return ValueOrReason(compute_shape({}, self._dims.get(tensor)))
+            dims = self._dims.get(tensor)
+            if dims is not None and tensor == self._src:
+                dims = tuple(f"src[{k}]" if length is None else length for k, length in enumerate(dims))
+            return ValueOrReason(compute_shape({}, dims))
         if kind not in _FOLLOWED:
             return ValueOrReason()
         values = [self.of(each, depth).value if each and each[0] in self._layers else None for each in sources]
@@ -270,7 +273,8 @@ def _apply(kind: str, data: Mapping[str, str], values: list[Any], output: int) -
             return None if has_batch else compute("Gather", {"axis": values[2].item()}, values[:2])
         if kind == "Slice":  # ONNX has axes before steps
             values[3:] = [*(values[4:] or [np.arange(values[0].ndim)]), values[3]]
-        attributes = {"axis": int(data.get("axis", "0")), "keepdims": data.get("keep_dims") in ("true", "1")}
+        keeps = data.get("keep_dims", "").lower() in ("true", "1")
+        attributes = {"axis": int(data.get("axis", "0")), "keepdims": keeps, "noop_with_empty_axes": True}
         return compute(_SAME[kind], attributes, values)
     except (ValueError, IndexError, TypeError, OverflowError):
         return None
