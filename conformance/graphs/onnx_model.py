@@ -23,6 +23,7 @@ from .nodes import (
     UnreadableModel,
     are_equal_where_known,
     check_rank,
+    known_dims,
     make_odd_form,
     read_model_bytes,
 )
@@ -103,7 +104,8 @@ class OnnxModel:
         _forget_dims(proto.graph)
         values: dict[tuple[str, str], Value] = {}
         inferred = self._infer(proto, values)
-        if _is_of_other_inputs(inferred.graph, declared):
+        is_fixed = all(known_dims(dims) is not None for dims in self.inputs.values())
+        if not is_fixed and _is_of_other_inputs(inferred.graph, declared):
             declared = {at: declared[at] for at in named}
         if _fill_dims(inferred.graph, declared):
             inferred = self._infer(inferred, values)
@@ -208,13 +210,10 @@ def _fill_dims(graph: Any, declared: Mapping[tuple[str, str], Dims | None]) -> b
 
 
 def _is_of_other_inputs(graph: Any, declared: Mapping[tuple[str, str], Dims | None]) -> bool:
-    """Ask whether a declared number is another length in what inference found; those of reshapes are judged instead."""
-    inner_graphs = _list_graphs(graph, "graph")
-    reshapes = ((place, node) for inner, place in inner_graphs for node in inner.node if node.op_type == "Reshape")
-    judged = {(place, name) for place, node in reshapes for name in node.output}
+    """Ask whether a declared number is another length in what inference found."""
     for at, value in _list_declared(graph):
         dims, found = declared.get(at), _dims_of(value.type)
-        if dims is None or found is None or at in judged:
+        if dims is None or found is None:
             continue
         pairs = zip(dims, found, strict=False)
         if len(dims) != len(found) or any(isinstance(one, int) and other not in (one, None) for one, other in pairs):

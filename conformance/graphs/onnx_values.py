@@ -73,6 +73,12 @@ def _divide(_: Mapping[str, Any], a: Value, b: Value) -> Value:
     return np.asarray(a // b)
 
 
+def _take_remainder(attributes: Mapping[str, Any], a: Value, b: Value) -> Value:
+    if (b == 0).any():
+        raise ValueError("not followed")
+    return np.asarray(np.fmod(a, b) if attributes.get("fmod") else np.mod(a, b))
+
+
 def _fill_shape(attributes: Mapping[str, Any], shape: Value) -> Value:
     value = attributes.get("value", np.zeros(1, np.float32))
     if not isinstance(value, np.ndarray) or math.prod(shape.tolist()) > MAX_ELEMENTS:
@@ -116,6 +122,7 @@ OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "Sub": lambda _, a, b: a - b,
     "Mul": lambda _, a, b: a * b,
     "Div": _divide,
+    "Mod": _take_remainder,
     "Equal": lambda _, a, b: a == b,
     "Where": lambda _, *parts: np.where(*parts),
     "Floor": lambda _, data: np.floor(data),

@@ -121,6 +121,13 @@ def test_declared_dims_help_behind_an_unknown_operation(tmp_path: Path, cli: Cli
     assert "f32[1..3, 4] by [1..3, 4] special_zero  legal for every length tried" in said
 
 
+def test_a_declared_dst_of_another_batch_is_not_judged(tmp_path: Path, cli: Cli) -> None:
+    """The older exporter of PyTorch declares dims of its example for dst, whatever the input has."""
+    model = {"x": value("x", "batch", 3, 4), "constants": [constant("s", -1, 12)], "dst": value("y", 1, 12)}
+    path = save_model(tmp_path, node("Reshape", "x s", "y"), **model)
+    assert kinds(cli, 0, path, "--input", "batch=1..4") == ["legal"]
+
+
 @pytest.mark.parametrize("given", [[], ["--input", "batch=4"], ["--input", "x=4,3,4"]])
 def test_declared_dims_of_another_batch_do_not_count(tmp_path: Path, cli: Cli, given: list[str]) -> None:
     """A batch was given a name in the input alone; behind an unknown operation 1 stayed, and a bad node was legal."""
@@ -184,6 +191,21 @@ def test_a_product_over_no_axes_may_be_its_input(tmp_path: Path, cli: Cli, noop:
     constants = [constant("lengths", 3, 4), constant("none")]
     path = save_model(tmp_path, *nodes, x=value("x", 12), constants=constants)
     assert f"f32[12] by {[12] if count == 1 else [3, 4]} special_zero  legal" in cli("check-graph", path).expect(0).out
+
+
+@pytest.mark.parametrize(
+    ("divisor", "fmod", "said"),
+    [
+        (8, 0, "by [2] special_zero  illegal: same-volume"),
+        (8, 1, "by [-6] special_zero  illegal"),
+        (0, 0, "not decided"),
+    ],
+)
+def test_a_remainder_is_followed(tmp_path: Path, cli: Cli, divisor: int, fmod: int, said: str) -> None:
+    """The older exporter of PyTorch writes it for unflatten."""
+    nodes = node("Mod", "a b", "s", fmod=fmod), node("Reshape", "x s", "y")
+    constants = [constant("a", -14), constant("b", divisor)]
+    assert said in cli("check-graph", save_model(tmp_path, *nodes, x=value("x", 12), constants=constants)).out
 
 
 def test_declared_dims_that_disagree_are_illegal(tmp_path: Path, cli: Cli) -> None:
