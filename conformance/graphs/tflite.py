@@ -82,7 +82,7 @@ class _Graph:
         return tuple(k for k in indices if k >= 0)
 
     def _reshape(self, operator: FlatTable, place: str, takes: tuple[int, ...], makes: tuple[int, ...]) -> ReshapeNode:
-        """Read the shape as TFLite does: from the options where the second input is no vector of integers.
+        """Read the shape as TFLite does: from the options, if it has some, where the second input is no vector of s32.
 
         A 0 is a length, but the shape [0] of the options means rank 0.
         """
@@ -97,7 +97,7 @@ class _Graph:
             tensor = self._tensors[takes[1]]
             type_, content = _TYPES.get(tensor.number(1, "b")), self._read_content(tensor)
             rank = len(tensor.numbers(0)) if content else 1  # a computed shape of rank 0 may be of any rank
-            if rank == 1 and type_ in INTEGERS:
+            if rank == 1 and (type_ == "s32" or (type_ in INTEGERS and shape is None)):
                 shape = () if _read_dims(tensor) == (0,) else _read_entries(content, type_)
             elif shape is None and type_ is not None:
                 form = make_odd_form(src_type, declared, shape_rank=rank, shape_type=type_)

@@ -108,20 +108,22 @@ def test_each_signature_has_inputs_of_its_own(tmp_path: Path, cli: Cli) -> None:
 
 
 @pytest.mark.parametrize(
-    ("takes", "options", "said"),
+    ("takes", "options", "rank", "type_", "said"),
     [
-        ([0], [0], "f32[1] by []  unspecified: rank-zero"),
-        ([0, 1], [0], "f32[1] by []  unspecified: rank-zero"),
-        ([0, 1], [1, 1], "f32[1] by [1, 1]  legal"),
+        ([0], [0], 1, 2, "f32[1] by []  unspecified: rank-zero"),
+        ([0, 1], [0], 0, 2, "f32[1] by []  unspecified: rank-zero"),
+        ([0, 1], [1, 1], 0, 2, "f32[1] by [1, 1]  legal"),
+        ([0, 1], [1, 1], 1, 15, "f32[1] by [1, 1]  legal"),
+        ([0, 1], [7], 1, 2, "f32[1] by [1]  legal"),
     ],
 )
 def test_the_shape_of_the_options_counts_without_a_vector(
-    tmp_path: Path, cli: Cli, takes: list[int], options: list[int], said: str
+    tmp_path: Path, cli: Cli, takes: list[int], options: list[int], rank: int, type_: int, said: str
 ) -> None:
-    """In old files the options [0] mean rank 0. TFLite reads no shape tensor of rank 0; its entry was taken."""
-    graph = one_operator([1], 1, [], rank=0)
+    """In old files the options [0] mean rank 0. TFLite reads a shape tensor only if it is a vector of s32."""
+    graph = one_operator([1], 1, [], rank, type_)
     graph[3] = [{0: 0, 1: takes, 2: [2], 3: 17, 4: {0: options}}]
-    cli("check-graph", save(tmp_path, struct.pack("<i", 7), graph)).expect(0, out=said)
+    cli("check-graph", save(tmp_path, struct.pack("<i", 1), graph)).expect(0, out=said)
 
 
 def test_declared_dims_are_compared(tmp_path: Path, cli: Cli) -> None:
