@@ -23,7 +23,7 @@ from ..verdict.failure_kinds import MAX_KINDS_SHOWN, Failures, KindUnderRule, gr
 from ..verdict.standing import count_tests
 from .arguments import locate_case
 
-_MAX_DETAIL_LINES = 2
+_MAX_DETAIL_LINES = 3
 """Lines of what a backend said that are shown."""
 _MAX_ROWS_SHOWN = 20
 """If -k chooses more rows, only the number for each verdict is shown."""

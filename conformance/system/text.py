@@ -27,6 +27,8 @@ def pick_error_line(text: str) -> str:
     first, errors = text.partition("\n")[0], _ERRORS.findall(text)
     if "\n" not in text or not errors:
         return text
+    if errors[-1].startswith(first):  # a panic of Rust, which has two lines
+        return errors[-1]
     return first if errors[-1] in first else f"{first} … {errors[-1]}"
 
 

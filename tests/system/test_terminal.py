@@ -80,6 +80,7 @@ PYTHON = (
 )
 CPP = "crash: died of SIGABRT; its stderr ends with: terminate called\n  what():  bad dims\nPLEASE report\n"
 RUST = "crash: died\nthread 'main' panicked at src/main.rs:5:10:\nindex out of bounds\nnote: run with RUST_BACKTRACE=1"
+RUST_IN_FRONT = RUST.replace("died\n", "died; its stderr ends with: ")
 XLA = "crash: died\nF0000 shape.cc:12] Check failed: a == b (1 vs. 2)\n*** Check failure stack trace: ***\n @ 0x7f"
 
 
@@ -89,11 +90,12 @@ XLA = "crash: died\nF0000 shape.cc:12] Check failed: a == b (1 vs. 2)\n*** Check
         (PYTHON, "crash: Traceback: … ValueError: no such shape"),
         (CPP, "crash: died of SIGABRT; its stderr ends with: terminate called …   what():  bad dims"),
         (RUST, "crash: died … thread 'main' panicked at src/main.rs:5:10:\nindex out of bounds"),
+        (RUST_IN_FRONT, RUST_IN_FRONT.rpartition("\nnote")[0]),
         (XLA, "crash: died … F0000 shape.cc:12] Check failed: a == b (1 vs. 2)"),
         ("ValueError: one line", "ValueError: one line"),
         ("several\nlines of prose", "several\nlines of prose"),
     ],
-    ids=["Python", "C++", "Rust", "check", "one line", "prose"],
+    ids=["Python", "C++", "Rust", "Rust in front", "check", "one line", "prose"],
 )
 def test_of_a_stack_trace_the_error_is_told(text: str, told: str) -> None:
     assert pick_error_line(text) == told
