@@ -65,7 +65,6 @@ IN_A_CALL = {
     "closes-stdout": ("crash", "closed its output without ending"),
     "short-payload": ("timeout", "23 of the 24 bytes of its payload arrived"),
     "long-payload": ("error", "4 bytes more than it announced"),
-    "enormous": ("error", "which takes 0; a payload of 4611686018427387904 bytes is not read for that"),
     "unknown-type": ("error", "'q7', which is no element type"),
     "dims-against-bytes": ("error", "24 bytes for f32[99], which takes 396"),
     "wrote-nonsense": ("error", "'wrote' names the tensor 9"),
@@ -92,7 +91,7 @@ CONTRADICTIONS = {
         f'result:{{"dims": [6, "{"0" * 39}1"]}}',
     ],
     "24 bytes for f32[3, 1], which takes 12": ['result:{"dims": [3, 1]}'],
-    "24 bytes for f32[-3, -2], which takes 0": ['result:{"dims": [-3, -2]}'],
+    "24 bytes for f32[0, -2], which takes 0": ['result:{"dims": [0, -2]}'],
     "'result' is 5, but should be an object": ['beside:{"result": 5}'],
     "it has result, error": ['beside:{"error": {"message": "both"}}'],
     "but should be a list of objects": [

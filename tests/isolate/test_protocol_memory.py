@@ -42,6 +42,7 @@ GREEDY: dict[str, tuple[str, str | Outcome]] = {
     "changes src a thousand times": ("changes-src-often", "'wrote' names the same tensor twice"),
     "announces 2 GiB and sends nothing": (
         'result:{"bytes": 2147483648, "dims": [536870912]}', Outcome("tensor", "f32", (536870912,))),
+    "announces 2^62 bytes": ("enormous", Outcome("tensor", "f32", (1 << 60,))),
     "sends 128 MiB": ("sends-as-much-as-it-likes", Outcome("tensor", "f32", (33554432,))),
 }  # fmt: skip
 
@@ -73,6 +74,13 @@ def test_a_wrong_answer_of_some_mebibytes() -> None:
     backend = remote("answers-with-more")
     answer = outcome(backend)
     assert (answer.kind, answer.dims, len(answer.data or b"")) == ("tensor", (4 << 20,), 16 << 20)
+
+
+@pytest.mark.parametrize("dims", [(-3, -2), (1 << 60, 6)], ids=["below 0", "past 2^60 elements"])
+def test_a_wrong_answer_of_dims_that_no_memory_holds(dims: tuple[int, ...]) -> None:
+    """It is one of the backend, not an error of the adapter, however many bytes come with it."""
+    answer = outcome(remote(f'result:{{"dims": {[*dims]}}}'))
+    assert (answer.kind, answer.dims, answer.data) == ("tensor", dims, b"")
 
 
 @only_linux
