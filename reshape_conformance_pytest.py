@@ -78,7 +78,11 @@ LISTS = ("help", "markers", "showfixtures", "show_fixtures_per_test", "cacheshow
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the settings of the configuration, without which pytest would warn of unknown ones."""
     for name in INI:
-        parser.addini(f"conformance_{name}", f"{OPTIONS[f'--conformance-{name}']['help']}", type="string", default="")
+        words = OPTIONS[f"--conformance-{name}"]["help"]
+        if name == "waivers":  # a list in TOML
+            parser.addini(f"conformance_{name}", words, type="linelist", default=[])
+        else:
+            parser.addini(f"conformance_{name}", words, type="string", default="")
 
 
 def is_option(parser: pytest.Parser, name: str) -> bool:

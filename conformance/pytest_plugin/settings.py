@@ -88,7 +88,8 @@ def _read_file_names(config: pytest.Config, name: str) -> tuple[Path, ...]:
     """Return the files that an option names, or the lines of a setting; relative where they lie below this folder."""
     given, folder = getattr(config.option, f"conformance_{name}"), config.invocation_params.dir
     if given is None:
-        given = config.getini(f"conformance_{name}").splitlines()
+        given = config.getini(f"conformance_{name}")
+        given = given.splitlines() if isinstance(given, str) else given
         folder = config.inipath.parent if config.inipath else folder
     files = [(folder / file.strip()).absolute() for file in given]
     setattr(config.option, f"conformance_{name}", [*map(str, files)])  # for workers of xdist, which may run elsewhere

@@ -124,14 +124,20 @@ def test_a_waived_row_is_an_expected_failure(complete: Path) -> None:
     Done(complete, *WAIVED, *F32, "--runxfail", adapter="mine.py:Keeps").expect(1, "6 failed", never="xfailed")
 
 
-@pytest.mark.parametrize("way", ["options", "configuration"])
+TWO_FILES = {
+    "pytest.ini": "[pytest]\nconformance_waivers =\n  waivers.yaml\n  more.yaml\n",
+    "pyproject.toml": '[tool.pytest.ini_options]\nconformance_waivers = ["waivers.yaml", "more.yaml"]\n'
+    'filterwarnings = ["error"]\n',
+}
+
+
+@pytest.mark.parametrize("way", ["options", "pytest.ini", "pyproject.toml"])
 def test_each_file_of_waivers_counts(complete: Path, way: str) -> None:
     text = (complete / "waivers.yaml").read_text(encoding="utf-8")
     (complete / "more.yaml").write_text(text.replace("case: minus-two", "case: stays"), encoding="utf-8")
     options = ["--conformance-waivers", "waivers.yaml", "--conformance-waivers", "more.yaml"]
-    if way == "configuration":
-        ini = "[pytest]\nconformance_waivers =\n  waivers.yaml\n  more.yaml\n"
-        (complete / "pytest.ini").write_text(ini, encoding="utf-8")
+    if way != "options":
+        (complete / way).write_text(TWO_FILES[way], encoding="utf-8")
         options = []
     done = Done(complete, *QUIET, *HERE, *options, adapter="mine.py:Keeps")
     done.expect(6, " xfailed", "more.yaml:2: the waiver of stays is stale")
