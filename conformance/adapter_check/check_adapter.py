@@ -168,15 +168,17 @@ class _Checks:
     def check_state(self) -> str | None:
         """Check that a call gives the same after other calls, after a rejection, and beside another program."""
         step, first = self.call(self.type, (2, 3), (3, 2))
-        wrong = _find_problem(*self.call(self.type, (2, 3), (3, 2), start=50), (3, 2))
+        other_step, other = self.call(self.type, (2, 3), (3, 2), start=50)
+        wrong = _find_problem(other_step, other, (3, 2))
         if wrong and not _find_problem(step, first, (3, 2)):
-            return f"the same call with other elements: {wrong}; keep nothing between calls"
+            remedy = "one process makes all calls, until `stop`" if other.ends_process else "keep nothing between calls"
+            return f"the same call with other elements: {wrong}; {remedy}"
         self.call(self.type, (4, 5), (20,), start=99)
         self.call(self.type, (2, 3), (7,))
         second = self.call(self.type, (2, 3), (3, 2))[1]
         if first[:4] != second[:4]:
-            other = "with other bytes" if first[:3] == second[:3] else f"as {second.kind}"
-            what = f"a call came back as {first.kind}, and the same call after others {other}"
+            how = "with other bytes" if first[:3] == second[:3] else f"as {second.kind}"
+            what = f"a call came back as {first.kind}, and the same call after others {how}"
             return f"{what}; keep nothing from one call to the next"
         programs: dict[Graph, Program] = {}
         steps = [self.step(self.type, (2, 3), (3, 2)), self.step(self.type, (2, 3), (6,), start=7)]

@@ -232,6 +232,17 @@ def test_a_lost_special_zero_is_noted(tmp_path: Path, cli: Cli) -> None:
     assert "note special_zero: [2, 3] by (0, 3) with special_zero: a legal call came back as rejected" in said
 
 
+@pytest.mark.slow
+def test_an_adapter_that_ends_after_its_first_answer(tmp_path: Path, cli: Cli) -> None:
+    ends = "    answer = None\n" + reshape(
+        "if Mine.answer is not None: __import__('os')._exit(0)",
+        "Mine.answer = src.reshape(shape).copy()",
+        "return Mine.answer",
+    )
+    _, found = checks(cli, adapter(tmp_path, ends), "--isolation", "worker")
+    assert "in the middle of a call; one process makes all calls, until `stop`" in to_mend(found)
+
+
 def test_one_memory_for_answers_of_two_programs(tmp_path: Path, cli: Cli) -> None:
     change, words = BROKEN["answers in one memory"]
     said = cli("check-adapter", adapter(tmp_path, change), "--json", "--isolation", "worker").expect(1)

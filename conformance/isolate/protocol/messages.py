@@ -206,7 +206,7 @@ def read_type_and_dims(result: Mapping[str, Any], size: int) -> tuple[str, tuple
     """Return the type and dims of a result, or what is wrong with them or with its number of bytes."""
     type_, dims = result.get("type"), result.get("dims")
     if not isinstance(type_, str) or type_ not in WIDTH:
-        return RemoteError(f"the result's type is {quote(type_)}, which is no element type")
+        return RemoteError(f"the result's type is {quote(type_)}, which is no element type, such as 'f32'")
     if not isinstance(dims, list):
         return RemoteError(f"the result's dims are {quote(dims)}, but should be a list")
     try:

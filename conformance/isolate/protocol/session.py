@@ -77,6 +77,8 @@ class Session:
         except FAILURES as error:
             self.process.end()
             what = f"{type(error).__name__}: {error}" if isinstance(error, RemoteError) else str(error)
+            if isinstance(error, TimedOut):
+                what += "; it waits, or does not flush its reply"
             raise CannotStart(f"{self.process.name}: {shorten(what, MAX_TEXT_CHARACTERS)}") from None
 
     @property
@@ -461,4 +463,4 @@ def _cut_at(tensor: Tensor, place: TensorPlace) -> Tensor:
 
 
 def _make_size_error(size: object) -> ProtocolError:
-    return ProtocolError(f"'bytes' is {quote(size)}, but should be the size of the payload")
+    return ProtocolError(f"'bytes' is {quote(size)}, but should be the size of the payload, the bytes after the line")
