@@ -27,9 +27,10 @@ def pick_error_line(text: str) -> str:
     first, errors = text.partition("\n")[0], _ERRORS.findall(text)
     if "\n" not in text or not errors:
         return text
-    if errors[-1].startswith(first):  # a panic of Rust, which has two lines
-        return errors[-1]
-    return first if errors[-1] in first else f"{first} … {errors[-1]}"
+    error: str = errors[-1]
+    if error.startswith(first):  # a panic of Rust, which has two lines
+        return error
+    return first if error in first else f"{first} … {error}"
 
 
 def as_text(value: object, how: Callable[[object], str] = str) -> str:

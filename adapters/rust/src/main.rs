@@ -10,7 +10,7 @@ mod protocol;
 use protocol::{volume, width_of, Answer, Backend, Tensor};
 use std::process::ExitCode;
 
-/// CHANGE: your backend, and what it claims. Leave out the facets that your library lacks.
+/// CHANGE: your backend, and what it claims. Name in `not_claimed` the facets that your library lacks.
 const BACKEND: Backend = Backend {
     name: "template",
     version: "1",
