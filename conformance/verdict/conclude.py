@@ -114,6 +114,9 @@ def conclude_evidence(plan: Plan, evidence: Evidence) -> Conclusion:
     notes = [*conclusion.notes]
     if conclusion.exit_code != OVERDUE:  # otherwise they are in `why`
         notes += overdue
+    if header.get("waivers"):
+        blamer = Blamer(plan.suite.spec.rules)
+        notes += waive.note_needed_rules(header, results, plan.rows, conclusion.blames, blamer)
     if ran_in_suite_process(header):
         notes.append("the backend ran in the suite's own process and could write its verdict; it proves nothing")
     notes += sentences.note_resumed(evidence.results)

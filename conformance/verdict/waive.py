@@ -18,6 +18,7 @@ from ..run.row import make_result_without_call
 from ..system.json_forms import is_date
 from ..system.text import describe_unknown, find_near, quote
 from .blame import Blamer
+from .standing import Blames
 
 _MAX_AHEAD = timedelta(days=732)
 """How far ahead a waiver may end."""
@@ -216,6 +217,25 @@ def find_overdue(
                 f"{waiver['place']}: the waiver of {what} is stale, nothing that it is for fails; delete it"
             )
     return tuple(problems)
+
+
+def note_needed_rules(
+    header: Mapping[str, Any], results: Mapping[str, Result], rows: Sequence[Row], blames: Blames, blamer: Blamer
+) -> Iterator[str]:
+    """Note waivers that are for no failure, because those that are shown under the rule only need it."""
+    used = {result.waiver for result in results.values()}
+    for waiver in header["waivers"]:
+        if "breaks" not in waiver or waiver["number"] in used or has_expired(waiver, header):
+            continue
+        for row in rows:
+            rules = (blamed.premise.rule for blamed in blames.get(row.id, {}).values())
+            if matches(waiver, row) and any(_matches(rule, waiver["breaks"]) for rule in rules):
+                broken = ", ".join(sorted(blamer.find_broken_rules(row, results[row.id]))) or "no rule in each document"
+                yield (
+                    f"{waiver['place']}: `breaks: {waiver['breaks']}` waives nothing: {row.id} only needs that rule, "
+                    f"and breaks {broken}; name what it breaks, or its case or rule"
+                )
+                break
 
 
 def _covers_no_call(waiver: Waiver, results: Mapping[str, Result], rows: tuple[Row, ...]) -> bool:

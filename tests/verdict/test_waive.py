@@ -330,6 +330,27 @@ def test_a_waiver_of_a_broken_rule_covers_every_case(command: Command, tmp_path:
     assert not verify_report(command.out, plan_of(load_suite(command.folder))).mismatches
 
 
+FLIPS = """from conformance.adapter import FunctionAdapter
+class Flips(FunctionAdapter):
+    name, version = 'flips', '1'
+    def reshape(self, src, shape, special_zero):
+        return (src[::-1] if min(src.strides) < 0 else src).reshape(shape).copy()
+"""
+
+
+@pytest.mark.parametrize(("rule", "code"), [("layout-is-no-content", 1), ("row-major-order", 4)])
+def test_a_rule_that_a_failure_only_needs_waives_nothing(
+    command: Command, tmp_path: Path, rule: str, code: int
+) -> None:
+    (tmp_path / "flips.py").write_text(FLIPS, encoding="utf-8")
+    path = waivers(tmp_path, {"case": None, "breaks": rule})
+    said = command.run(f"{tmp_path}/flips.py:Flips", "-k", "mirrored", "--waivers", path, "--json").expect(code)
+    note = (
+        f"{path}:2: `breaks: {rule}` waives nothing: mirrored[StaticReshape-f32] only needs that rule, and breaks row"
+    )
+    assert (note in "".join(said.data["notes"])) == (code == 1)
+
+
 def test_a_name_close_to_that_of_the_backend_is_noted(command: Command, tmp_path: Path) -> None:
     path = waivers(tmp_path, {"backend": "flushs"})
     said = command.run(FLUSHES, "--waivers", path, "--json").expect(1)
