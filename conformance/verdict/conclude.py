@@ -121,7 +121,9 @@ def conclude_evidence(plan: Plan, evidence: Evidence) -> Conclusion:
         notes.append("the backend ran in the suite's own process and could write its verdict; it proves nothing")
     notes += sentences.note_resumed(evidence.results)
     if target.row_options and conclusion.blames:
-        notes.append("which sentence a failure breaks is judged by these rows alone; a whole run may name another")
+        notes.append(
+            "what a failure breaks, and its cause, are judged by these rows alone; a whole run may name others"
+        )
     if added:
         notes.append(f"not called, because they came to the suite later: {added}")
     backend = header["backend"]
