@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import gc
 import inspect
+import operator
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from html import escape
@@ -299,12 +300,22 @@ def _text(name: str, lengths: Any) -> str:
         return lengths
     if isinstance(lengths, Mapping | Set | bytes | bytearray):
         raise Stop(f"{name} is {str(lengths)[:60]}, which is no list of lengths; write a list")
-    entries = [lengths] if _is_single(lengths) else list(lengths)
+    entries = [*map(_read_scalar, [lengths] if _is_single(lengths) else lengths)]
     for each in entries:
+        if not _is_single(each):
+            raise Stop(f"{name} holds {str(each)[:60]!r}, and a length is one number; give dims, such as x.shape")
         read = read_entries if isinstance(each, float | np.floating) else read_named_lengths  # nan and inf are no names
-        if not _is_single(each) or len(read(name, str(each))) != 1:
+        if len(read(name, str(each))) != 1:
             raise Stop(f"{name} holds {str(each)[:60]!r}, and a length is one number")
     return ",".join(map(str, entries))
+
+
+def _read_scalar(value: Any) -> Any:
+    """Return the number that a tensor without dims holds, which its text does not have to show; else the value."""
+    if getattr(value, "ndim", None) == 0:
+        with suppress(TypeError):
+            return operator.index(value)
+    return value
 
 
 def _read_flag(name: str, value: object) -> bool:

@@ -64,9 +64,9 @@ def test_meaning_says_what_the_command_says(cli: Cli) -> None:
 BAD_ARGUMENTS: dict[Any, list[tuple[dict[str, Any], str]]] = {
     conformance.meaning: [
         ({"src": (3, -1), "shape": (3,)}, "src holds -1, and no tensor has a length below 0"),
-        ({"src": (3.5,), "shape": (3,)}, "'3.5' is not a whole number; write for example src=3,4,5"),
+        ({"src": (3.5,), "shape": (3,)}, "'3.5' is not a whole number; write for example src=(3, 4, 5)"),
         ({"src": 3, "shape": (3,), "document": "static"}, "did you mean 'static-oneapi'?"),
-        ({"src": (float("nan"), 3), "shape": (6,)}, "'nan' is not a whole number; write for example src=3,4,5"),
+        ({"src": (float("nan"), 3), "shape": (6,)}, "'nan' is not a whole number; write for example src=(3, 4, 5)"),
         ({"src": 3, "shape": np.float32("inf")}, "'inf' is not a whole number"),
         ({"src": ([2, [3]],), "shape": (6,)}, "src holds '[2, [3]]', and a length is one number"),
         ({"src": None, "shape": (3,)}, "'None' is not a whole number"),
@@ -76,6 +76,7 @@ BAD_ARGUMENTS: dict[Any, list[tuple[dict[str, Any], str]]] = {
         ({"src": 3, "shape": 3, "special_zero": None}, "'None' is neither true nor false; write special_zero=True"),
         ({"src": (6,), "shape": [[2, 3]]}, "shape holds '[2, 3]', and a length is one number"),
         ({"src": (6,), "shape": np.array([[2, 3]])}, "shape holds '[2 3]', and a length is one"),
+        ({"src": X, "shape": (6,)}, "and a length is one number; give dims, such as x.shape"),
         ({"src": ("n,m",), "shape": 6}, "src holds 'n,m', and a length is one number"),
         ({"src": ("3x2",), "shape": (6,)}, "src holds '3x2', and a length is one number"),
         ({"src": (6,), "shape": ("",)}, "shape holds '', and a length is one number"),
@@ -111,8 +112,20 @@ BAD_ARGUMENTS: dict[Any, list[tuple[dict[str, Any], str]]] = {
 }
 
 
+class Six:
+    """A tensor without dims, as PyTorch and TensorFlow have it."""
+
+    ndim = 0
+
+    def __index__(self) -> int:
+        return 6
+
+    def __repr__(self) -> str:
+        return "tensor(6, shape=())"
+
+
 @pytest.mark.parametrize(
-    "shape", [[6], (6,), 6, "6", iter([6]), np.array([6]), np.array(6), [np.array(6)], range(6, 7)]
+    "shape", [[6], (6,), 6, "6", iter([6]), np.array([6]), np.array(6), [np.array(6)], range(6, 7), Six(), [Six()]]
 )
 def test_lengths_come_in_any_form_that_has_an_order(shape: Any) -> None:
     (found,) = conformance.meaning((2, 3), shape, document="static-oneapi").values()

@@ -92,7 +92,8 @@ def _number(option: str, entry: str, text: str) -> int:
 
 def _refuse(option: str, text: str, why: str) -> Stop:
     quoted = text if len(text) <= 60 else f"{text[:57]}..."
-    return Stop(f"{option} {quoted!r}: {why}; write for example {option}=3,4,5, or {option}=() for rank 0")
+    example = "3,4,5" if option.startswith("-") else "(3, 4, 5)"  # else it is an argument in Python
+    return Stop(f"{option} {quoted!r}: {why}; write for example {option}={example}, or {option}=() for rank 0")
 
 
 def read_boolean(option: str, text: str) -> bool:
