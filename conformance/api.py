@@ -352,5 +352,6 @@ def _backend_of(adapter: str | type) -> str:
     except (OSError, TypeError):
         file = Path()
     if not file.is_file():
-        raise Stop(f"{adapter.__name__} is defined in no file, and a backend runs in another process; write it to one")
+        how = f"write it to one, in a notebook by %%writefile mine.py, and give 'mine.py:{adapter.__name__}'"
+        raise Stop(f"{adapter.__name__} is defined in no file, from which a backend is imported; {how}")
     return f"{file}:{adapter.__qualname__}"

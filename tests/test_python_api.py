@@ -107,7 +107,10 @@ BAD_ARGUMENTS: dict[Any, list[tuple[dict[str, Any], str]]] = {
         ({"adapter": "numpy", "waivers": "/nowhere"}, "cannot be read: No such file"),
         ({"adapter": "numpy", "out": __file__}, f"{__file__} is a file; name a folder"),
         ({"adapter": 3}, "3 is no class"),
-        ({"adapter": type("Mine", (), {"__module__": "nowhere"})}, "Mine is defined in no file"),
+        (
+            {"adapter": type("Mine", (), {"__module__": "nowhere"})},
+            "a notebook by %%writefile mine.py, and give 'mine.py",
+        ),
     ],
 }
 
