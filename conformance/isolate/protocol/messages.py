@@ -15,7 +15,7 @@ from ...model import Claims, Declared, Graph, Identity, Node, Operand, Rejected,
 from ...model.types import WIDTH
 from ...plan.memory import find_dims_error, size_of
 from ...system.json_forms import KeyTwice, refuse_twice
-from ...system.text import describe_unknown, quote
+from ...system.text import describe_unknown, quote, quote_json
 from ..process.tensor_memory import Edge
 
 VERSION = "reshape-conformance/1"
@@ -43,7 +43,7 @@ def parse_integer(value: Any) -> int:
         return int(value)
     if type(value) is int:
         return value
-    raise ProtocolError(f"{quote(value)} should be a whole number")
+    raise ProtocolError(f"{quote_json(value)} should be a whole number")
 
 
 _decode = json.JSONDecoder(object_pairs_hook=refuse_twice).decode  # a backend may change the module
@@ -183,7 +183,7 @@ def find_kind_of_reply(reply: Mapping[str, Any]) -> str:
     if len(kinds) != 1:
         raise ProtocolError(f"a reply needs one of {', '.join(_KINDS)}, and it has {', '.join(kinds) or 'none'}")
     if not isinstance(reply[kinds[0]], dict):
-        raise ProtocolError(f"{kinds[0]!r} is {quote(reply[kinds[0]])}, but should be an object")
+        raise ProtocolError(f"{kinds[0]!r} is {quote_json(reply[kinds[0]])}, but should be an object")
     return kinds[0]
 
 
@@ -206,9 +206,9 @@ def read_type_and_dims(result: Mapping[str, Any], size: int) -> tuple[str, tuple
     """Return the type and dims of a result, or what is wrong with them or with its number of bytes."""
     type_, dims = result.get("type"), result.get("dims")
     if not isinstance(type_, str) or type_ not in WIDTH:
-        return RemoteError(f"the result's type is {quote(type_)}, which is no element type, such as 'f32'")
+        return RemoteError(f"the result's type is {quote_json(type_)}, which is no element type, such as 'f32'")
     if not isinstance(dims, list):
-        return RemoteError(f"the result's dims are {quote(dims)}, but should be a list")
+        return RemoteError(f"the result's dims are {quote_json(dims)}, but should be a list")
     try:
         whole = tuple([n if type(n) is int else parse_integer(n) for n in dims])
     except ProtocolError as fault:
@@ -233,7 +233,7 @@ def read_objects(reply: Mapping[str, Any], key: str, name: str) -> list[tuple[An
     """Return the objects listed under a key, each with its value of `name`; ProtocolError if two have the same one."""
     objects = reply.get(key, [])
     if not isinstance(objects, list) or not all(isinstance(entry, dict) for entry in objects):
-        raise ProtocolError(f"{key!r} is {quote(objects)}, but should be a list of objects")
+        raise ProtocolError(f"{key!r} is {quote_json(objects)}, but should be a list of objects")
     named = [(entry.get(name), entry) for entry in objects]
     numbers = [number for number, _ in named if type(number) is int]
     if len(set(numbers)) < len(numbers):
@@ -262,18 +262,18 @@ def parse_description(record: Mapping[str, Any]) -> tuple[Identity, Claims]:
     def texts(key: str) -> tuple[str, ...]:
         value = record.get(key, [])
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise ProtocolError(f"describe: {key!r} is {quote(value)}, but should be a list of names")
+            raise ProtocolError(f"describe: {key!r} is {quote_json(value)}, but should be a list of names")
         return tuple(value)
 
     for key in ("name", "version"):
         if not isinstance(record.get(key), str):
-            raise ProtocolError(f"describe: {key!r} is {quote(record.get(key))}, but should be text")
+            raise ProtocolError(f"describe: {key!r} is {quote_json(record.get(key))}, but should be text")
     detail = record.get("detail", {})
     if not isinstance(detail, dict):
-        raise ProtocolError(f"describe: 'detail' is {quote(detail)}, but should be an object")
+        raise ProtocolError(f"describe: 'detail' is {quote_json(detail)}, but should be an object")
     answers = record.get("answers_special_zero", False)
     if not isinstance(answers, bool):
-        raise ProtocolError(f"describe: 'answers_special_zero' is {quote(answers)}, but should be true or false")
+        raise ProtocolError(f"describe: 'answers_special_zero' is {quote_json(answers)}, but should be true or false")
     facts = tuple(sorted((str(key), str(value)) for key, value in detail.items()))
     claims = Claims(texts("operations"), texts("not_claimed"), answers)
     return Identity(record["name"], record["version"], facts), claims

@@ -16,7 +16,7 @@ from typing import Any
 
 from ...adapter import CannotStart
 from ...model import Crashed, TimedOut
-from ...system.text import MAX_TEXT_CHARACTERS, quote, shorten
+from ...system.text import MAX_TEXT_CHARACTERS, quote, quote_json, shorten
 from ..process.launch import ProcessHandle, ProcessLimits, describe_exit, kill_tree
 from . import messages
 from .messages import ProtocolError
@@ -132,7 +132,9 @@ class PipedProcess:
             raise CannotStart(shorten(str(record["cannot_start"]), MAX_TEXT_CHARACTERS))
         if (number := record.get("id")) != expected:
             how = "reply to each request once, in order, with its id"
-            raise self.end_with_fault(f"{what}: a reply with the id {quote(number)}, where {expected} was due; {how}")
+            raise self.end_with_fault(
+                f"{what}: a reply with the id {quote_json(number)}, where {expected} was due; {how}"
+            )
         return record
 
     def read_payload(self, size: int, what: str) -> bytearray:

@@ -13,7 +13,7 @@ from ...adapter import CannotStart, check_description
 from ...model import AnswerNotRead, Claims, Crashed, Identity, Rejected, RemoteError, Tensor, TimedOut, Unsupported
 from ...model.types import WIDTH
 from ...plan.memory import count_max_answer_bytes, has_no_memory, strides_of, volume_of
-from ...system.text import MAX_TEXT_CHARACTERS, quote, shorten
+from ...system.text import MAX_TEXT_CHARACTERS, quote, quote_json, shorten
 from ..process.tensor_memory import MAX_BYTES_AT_PAGE, Edge, MemoryReader, SharedMemory
 from ..process.usage import CALLS_APART, ProcessSample
 from . import messages
@@ -293,7 +293,7 @@ class Session:
                 self._keep_sample(reply["usage"])
             call.program.calls = made = reply.get("calls", 1)
             if type(made) is not int or not 1 <= made < 1 << 31:
-                raise ProtocolError(f"'calls' is {quote(made)}, but should be the number of calls")
+                raise ProtocolError(f"'calls' is {quote_json(made)}, but should be the number of calls")
             if any(map(reply.__contains__, _CHANGES)):
                 self._apply_changes(reply, call)
             if self._reader and not call.room:
@@ -320,7 +320,7 @@ class Session:
             or not all(type(n) is int and 0 <= n < 1 << 53 for n in usage)
         ):
             raise ProtocolError(
-                f"'usage' is {quote(usage)}, but should be three counts: bytes of memory, open files, threads"
+                f"'usage' is {quote_json(usage)}, but should be three counts: bytes of memory, open files, threads"
             )
         if not self.samples or self.samples[-1].calls < self._measured_at:  # some send it with each reply
             self.samples.append(ProcessSample(self._measured_at, *usage))
@@ -328,13 +328,13 @@ class Session:
     def _apply_changes(self, reply: Reply, call: SentCall) -> None:
         for index, wrote in read_objects(reply, "wrote", "tensor"):
             if type(index) is not int or not 0 <= index < len(call.tensors):
-                raise ProtocolError(f"'wrote' names the tensor {quote(index)}, and there are {len(call.tensors)}")
+                raise ProtocolError(f"'wrote' names the tensor {quote_json(index)}, and there are {len(call.tensors)}")
             memory = call.tensors[index].memory
             memory[:] = self._read_change(wrote, len(memory))
         for key in ("changed", "overwrote"):
             for number, changed in read_objects(reply, key, "call"):
                 if type(number) is not int or not 0 < number <= call.id:
-                    raise ProtocolError(f"{key!r} names the call {quote(number)}, which was not made")
+                    raise ProtocolError(f"{key!r} names the call {quote_json(number)}, which was not made")
                 size = changed.get("bytes")
                 if earlier := self.watched.get((key, number)):
                     earlier.change(self._read_change(changed, earlier.size))
@@ -410,7 +410,7 @@ class Session:
     def _read_shared_memory(self, at: Any, size: int, call: SentCall) -> bytearray:
         """Read an answer in shared memory; it must be in the room offered behind the tensors."""
         if self.shared is None or not call.room or at != call.room or size > call.room:
-            raise ProtocolError(f"the result lies at {quote(at)} in shared memory, where it was given no room")
+            raise ProtocolError(f"the result lies at {quote_json(at)} in shared memory, where it was given no room")
         with memoryview(self.shared.room(at + size)) as view:
             return bytearray(view[at : at + size])
 
@@ -426,7 +426,7 @@ class Session:
 
     def _read_change(self, change: Mapping[str, Any], size: int) -> bytearray:
         if change.get("bytes") != size:
-            raise ProtocolError(f"it changed {quote(change.get('bytes'))} bytes of a memory that has {size}")
+            raise ProtocolError(f"it changed {quote_json(change.get('bytes'))} bytes of a memory that has {size}")
         return self.process.read_payload(size, "run")
 
     def _read_result(self, reply: Reply, what: str) -> dict[str, Any]:
@@ -463,4 +463,4 @@ def _cut_at(tensor: Tensor, place: TensorPlace) -> Tensor:
 
 
 def _make_size_error(size: object) -> ProtocolError:
-    return ProtocolError(f"'bytes' is {quote(size)}, but should be the size of the payload, the bytes after the line")
+    return ProtocolError(f"'bytes' is {quote_json(size)}, but should be the size of the payload behind the line")
