@@ -66,7 +66,7 @@ def add_options(parser: Parser) -> None:
     parser.path("--last-failed", "DIR", text, "--lf")
     text = "call no further row after N rows of the target failed; the others are not run"
     parser.add_argument("--maxfail", type=positive, metavar="N", help=text)
-    text = "drawn rows to call (all combinations); with more, such as 20000, random ones too"
+    text = "drawn rows to call (all combinations; none for a part); with more, such as 20000, random ones too"
     parser.add_argument("--drawn-rows", type=whole, metavar="N", help=text)
     text = "64 hex digits that change the contents of src and add calls, as `certify` does"
     parser.add_argument("--nonce", type=nonce, metavar="HEX", help=text)
