@@ -280,7 +280,12 @@ def test_the_facet_that_the_adapter_names_is_advised(what: str, tmp_path: Path, 
 
 def test_a_facet_that_is_not_claimed_and_works_is_noted(tmp_path: Path, cli: Cli) -> None:
     left_out = ("declared", "form", "rank:65", "chain", "type:f16", "layout:reversed")
-    change = f"    not_claimed = {left_out}\n    operations = ('StaticReshape',)\n"
+    change = (
+        f"    not_claimed = {left_out}\n    operations = ('StaticReshape',)\n"
+        "    def compile(self, graph):  # it ignores what is declared\n"
+        "        from conformance.adapter.function import FunctionProgram\n"
+        "        return FunctionProgram(self, graph.nodes)\n"
+    )
     code, found = checks(cli, adapter(tmp_path, change))
     notes = [each["text"] for each in found if each["word"] == "note" and each["text"].startswith("not claimed")]
     assert code == 0, to_mend(found)
