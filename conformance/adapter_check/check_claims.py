@@ -64,8 +64,9 @@ def _find_named_facet(row: Row, outcome: Outcome) -> str | None:
 
 def _advise(facet: str, outcome: Outcome) -> Check:
     how = "unsupported" if outcome.kind == "unsupported" else "the adapter fails"
-    what = f"{facet} is claimed, and {how}: {outcome.message}"
-    return Check("mend", "claims", f"{what}; add {facet!r} to not_claimed, or support it")
+    is_of_protocol = (outcome.message or "").startswith("ProtocolError: ")
+    remedy = "`not_claimed` does not mend that" if is_of_protocol else f"add {facet!r} to not_claimed, or support it"
+    return Check("mend", "claims", f"{facet} is claimed, and {how}: {outcome.message}; {remedy}")
 
 
 def is_plain(row: Row) -> bool:

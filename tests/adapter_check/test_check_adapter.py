@@ -325,6 +325,7 @@ def test_an_adapter_that_cannot_start_ends_with_three(cli: Cli) -> None:
     [
         ("silent", "stop", "stop: no answer"), ("wrong-byte-order", "run", "wrong order"),
         ("changed-input", "run", "src changed"),
+        ("wrong-id", "close", "with its id; `not_claimed` does not mend that"),
         ("dies", "close",
          "protocol: does not hold: a close of an unknown program is survived; close: the process ended"),
     ],

@@ -45,7 +45,7 @@ def assert_outcome(answer: Outcome, kind: str, words: str) -> None:
 IN_A_CALL = {
     "silent": ("timeout", "no answer within 0.3 s to run"),
     "late": ("timeout", "no answer within 0.3 s to run"),
-    "partial-line": ("timeout", "has no end"),
+    "partial-line": ("timeout", "has no line feed"),
     "crlf": ("error", "ends with a carriage return"),
     "bom": ("error", "byte order mark"),
     "invalid-utf8": ("error", "is not UTF-8"),

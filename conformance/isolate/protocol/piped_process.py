@@ -172,7 +172,7 @@ class PipedProcess:
                     f"{what}: a line of more than {messages.MAX_LINE_BYTES} bytes: {quote(bytes(unread[:40]))}"
                 )
             start = len(unread)
-            partial = f"{what}, the line {quote(bytes(unread[:80]))} has no end" if start else what
+            partial = f"{what}, the line {quote(bytes(unread[:80]))} has no line feed" if start else what
             self._wait(partial, self._reading)
         text = bytes(unread[:end])
         del unread[: end + 1]
