@@ -29,7 +29,10 @@ DIRECTIONS: Mapping[Direction, str] = {
     "set aside": "a failure that no longer counts: waived, no longer claimed or not run; it is not mended",
     "other": "another or a first answer to an unspecified call, a failure that is no worse, or tests of only one run",
 }
-Cause = Literal["backend", "claims", "suite", "ruling", "waiver", "environment", "target", "stopped", "flaky"]
+Cause = Literal[
+    "backend", "claims", "suite", "ruling", "waiver", "environment", "target", "stopped", "flaky",
+    "another build or flaky",
+]  # fmt: skip
 CAUSES: Mapping[Cause, str] = {
     "backend": "the backend is another, or another version",
     "claims": "the backend claims more or less",
@@ -39,8 +42,11 @@ CAUSES: Mapping[Cause, str] = {
     "environment": "the machine, the interpreter or a library changed",
     "target": "the run was asked for something else",
     "stopped": "a run did not call it, as after --maxfail or many hangs",
-    "flaky": "nothing that the headers pin differs: run the row again, several times",
+    "flaky": "a crash did not come again when the call was made alone in a fresh process",
+    "another build or flaky": "nothing that the evidence names differs: the library changed under the same version, or "
+    "goes wrong by chance; run the row again, several times",
 }
+_UNNAMED: Cause = "another build or flaky"
 _NOT_FAILED = "did not fail"
 """The word for a drawn row that the evidence does not hold: it passed, or is observed."""
 _WORDS: tuple[StandingName, ...] = ("conforms", "not claimed", "nothing shown", "incomplete", "does not conform")
@@ -319,7 +325,7 @@ def _make_lone(rule: str, held: Result, is_new: bool) -> Change:
 
 def _compare_drawn_row(rule: str, held: Result, is_new: bool, headers: HeaderChanges) -> Iterator[Change]:
     """Yield the changes of a drawn row that both runs called. The evidence of one holds it: it failed only there."""
-    causes = _find_other_causes(dict.fromkeys(each.cause for each in headers)) or ("flaky",)
+    causes = _find_other_causes(dict.fromkeys(each.cause for each in headers)) or (_UNNAMED,)
     failed = group_pairs((verdict, document) for document, verdict in held.verdicts.items() if verdict not in RIGHT)
     for verdict, documents in failed.items():
         ends = (verdict, held.describe()), (_NOT_FAILED, "not kept")
@@ -400,8 +406,8 @@ def _find_causes(
     if NOT_RUN in (before, after):
         return ("stopped",)
     if same and before != after:
-        return ("ruling",) if ruled and "suite" in differs else ("suite",) if "suite" in differs else ("flaky",)
-    return _find_other_causes(differs) or ("flaky",)
+        return ("ruling",) if ruled and "suite" in differs else ("suite",) if "suite" in differs else (_UNNAMED,)
+    return _find_other_causes(differs) or (_UNNAMED,)
 
 
 def _find_other_causes(differs: Mapping[Cause, None]) -> tuple[Cause, ...]:

@@ -161,7 +161,7 @@ def _list_lines(difference: Difference) -> Iterator[str]:
     if difference.header_changes:
         yield "What the evidence says of each run, where it differs"
     else:
-        yield "Both runs had the same backend, claims, suite, waivers, environment and target."
+        yield "Both runs name the same backend and version, claims, suite, waivers, environment and target."
     for change in difference.header_changes:
         was, now = (shorten(each, _MAX_CHARACTERS) for each in (change.was, change.now))
         yield f"  {change.cause}: {change.what}: {was} → {now}"

@@ -106,7 +106,7 @@ UNREPEATED = {"kind": "crash", "message": "signal 11 (flaky: not alone in a fres
 OTHER_SUITE = {"version": "9", "digest": "another", "documents": {}}
 CAUSE_OF: Mapping[str, tuple[dict[str, Any], Mapping[str, Any], str]] = {
     # what changed: (how the case came out, the header, the cause)
-    "nothing that is pinned": ({"dims": [1]}, {}, "flaky"),
+    "nothing that is pinned": ({"dims": [1]}, {}, "another build or flaky"),
     "the environment, and a crash that did not come again": (UNREPEATED, ENVIRONMENT, "flaky"),
     "the environment": ({"dims": [1]}, ENVIRONMENT, "environment"),
     "the time limit": ({"kind": "timeout", "type": None, "dims": None}, {"limits": {"timeout": 1.0}}, "environment"),
