@@ -48,7 +48,7 @@ IN_A_CALL = {
     "partial-line": ("timeout", "has no line feed"),
     "crlf": ("error", "ends with a carriage return"),
     "bom": ("error", "byte order mark"),
-    "invalid-utf8": ("error", "is not UTF-8"),
+    "invalid-utf8": ("error", "; write a header first, then its bytes"),
     "invalid-json": ("error", "the line is no JSON"),
     "trails": ("error", "the line is no JSON"),
     "two-objects": ("error", "the line is no JSON"),

@@ -58,7 +58,8 @@ def parse_line(text: bytes) -> dict[str, Any]:
     try:
         record = _decode(text.decode())
     except UnicodeDecodeError as error:
-        raise ProtocolError(f"byte {error.start} of the line is not UTF-8: {quote(text)}") from None
+        what = f"byte {error.start} of the line is not UTF-8: {quote(text)}; write a header first, then its bytes"
+        raise ProtocolError(what) from None
     except KeyTwice as twice:
         raise ProtocolError(f"the key {quote(twice.key)} occurs twice in an object of the line") from None
     except (ValueError, RecursionError):
