@@ -12,6 +12,7 @@ from ..adapter_check.check_program import check_program
 from ..isolate.backend import choose_limits, isolation_of
 from ..plan.rows import Plan
 from ..run.quiet_backend import quiet_backend
+from ..system.progress import track
 from ..system.terminal import count_noun, paint, say, verbatim, wrap
 from .arguments import Stop, emit, load_plan
 from .parser import Parser
@@ -55,8 +56,10 @@ def _run_quietly(running: Iterator[Check]) -> Iterator[Check]:
     """Yield the checks, each made without output of the backend, and a note on the first output."""
     is_noted = False
     while True:
-        with quiet_backend() as notes:
-            check = next(running, None)
+        check = None
+        for _ in track("checking", (0,), 1):  # a library may take a minute to start, and a program may never answer
+            with quiet_backend() as notes:
+                check = next(running, None)
         if notes and not is_noted:
             is_noted = True
             yield Check("note", "output", f"{', '.join(notes)}; chatter belongs on the standard error")

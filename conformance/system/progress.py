@@ -109,7 +109,7 @@ class Progress:
 
         The name of what goes on is whole: if all is longer than `most`, other parts are left out.
         """
-        said = [f"{self._label} {self._done:,} of {self._total:,}"]
+        said = [f"{self._label} {self._done:,} of {self._total:,}" if self._total > 1 else self._label]
         if self._failed is not None:
             said.append(f"{self._failed:,} failed")
         before, done = self._samples[0]

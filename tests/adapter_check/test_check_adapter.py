@@ -314,6 +314,11 @@ def test_a_library_that_ends_badly_has_a_sound_adapter(cli: Cli, tmp_path: Path)
     assert (code, found[-1]) == (0, {"word": "note", "check": "stop", "text": "stop: it ended with exit code 3"})
 
 
+def test_what_takes_long_is_shown(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("conformance.system.progress.LINE_SECONDS", 0)
+    assert "conformance: checking\n" in cli("check-adapter", "reference").expect(0).err
+
+
 def test_an_adapter_that_cannot_start_ends_with_three(cli: Cli) -> None:
     cli("check-adapter", "nmpy").expect(3, err="did you mean 'numpy'")
     cli("check-adapter", "cmd:/nowhere/at-all").expect(3)
