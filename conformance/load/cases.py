@@ -83,10 +83,11 @@ def _load(folders: Sequence[Path], spec: Spec) -> tuple[Cases, frozenset[str]]:
     is_bundled = folders[0] == find_cases_folder() and spec.digest == digest_of_folders([find_spec_folder()])
     for number, folder in enumerate(folders):
         paths = sorted(folder.glob("*.yaml"))
-        if not paths:
-            raise Malformed((Problem(Place(str(folder)), "holds no *.yaml; give the folder that holds the cases"),))
         if unread_files := sorted(path.name for path in folder.glob("*.yml")):
             what = f"the file {unread_files[0]!r} is not read, as only *.yaml files are; rename it"
+            raise Malformed((Problem(Place(str(folder)), what),))
+        if not paths:
+            what = "holds no *.yaml; write cases there, or delete the folder so that the bundled ones are read"
             raise Malformed((Problem(Place(str(folder)), what),))
         before = set(cases)
         for path in paths:

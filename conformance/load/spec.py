@@ -172,7 +172,8 @@ class _SpecReader:
                 continue
             for line, words in [at] if isinstance(at[0], int) else at:
                 if not 1 <= line <= self.lines[document]:
-                    self.wrong(here, f"line {line} of {document}, which has {self.lines[document]}; correct the number")
+                    what = f"line {line} of {document}, whose `lines` is {self.lines[document]}; correct one of them"
+                    self.wrong(here, what)
                 result.append(Pointer(document, line, words))
         return tuple(result)
 

@@ -70,13 +70,13 @@ REPLACED = {  # what is no strict YAML is in test_strict_yaml.py
     "an unknown operation": (
         "sources", "operation: StaticReshape", "operation: StaticShape", 3,
         "unknown operation 'StaticShape'; did you mean 'StaticReshape'?"),
-    "a line past the end": ("rules", "[3, No", "[10, No", 5, "line 10 of only, which has 9"),
+    "a line past the end": ("rules", "[3, No", "[10, No", 5, "line 10 of only, whose `lines` is 9"),
     "a line past the end in a list": (
         "rules", "[3, No more than]", "[[1, a], [99999999999, b]]", 5, "line 99999999999 of only"),
     "a line past the end in a finding": ("findings", "[4, here]", "[44, here]", 6, "line 44 of only"),
     "a line past the end in prose": (
         "sources", "prose: []", "prose:\n      - {at: [1, a], reason: none}\n      - {at: [10, a], reason: none}", 13,
-        "line 10 of only, which has 9"),
+        "line 10 of only, whose `lines` is 9"),
     "line zero": ("rules", "[3, No", "[0, No", 5, "0"),
     "a pointer without words": ("rules", "[3, No more than]", "[3]", 5, ""),
     "a pointer of eleven words": ("rules", "No more than", "a b c d e f g h i j k", 5, ""),
