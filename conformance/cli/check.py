@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
         if args.lock or args.sources or (args.mutants is not None and args.prove is not None):
             raise Stop(f"{named} checks nothing else; drop the other options but --suite and --json")
         if args.prove is not None:
-            return try_proof(load_spec_of(args.suite), args.prove, args.json)
+            return try_proof(load_spec_of(args.suite), args.prove, args.json, write_suite_option(args.suite))
         return try_mutants(load_suite(args.suite), args.mutants, args.json)
     sources = check_folder("--sources", args.sources)
     results = _check(args.suite, sources, args.lock)
