@@ -136,6 +136,7 @@ def _print_document(spec: Spec, document: dict[str, Any]) -> None:
     print_paragraphs(
         [
             ("edition", document["edition"]),
+            ("like", document["like"] and f"{document['like']}, from which it has what has no line here"),
             ("in force", since and f"yes: the page was still this text at commit {since['commit']} of {since['date']}"),
             ("repository", origin.get("repository")),
             ("path", origin.get("path")),

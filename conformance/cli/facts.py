@@ -66,10 +66,11 @@ def of_finding(spec: Spec, finding: Finding, contracts: Mapping[str, Contract], 
 
 def of_document(spec: Spec, document: Document) -> dict[str, Any]:
     treatments = {rule.id: treatment_of(rule, document.id) for rule in spec.rules.values()}
-    origin = document.origin
+    origin, models = document.origin, (rule.like.get(document.id) for rule in spec.rules.values())
     return {
         "document": document.id,
         **_pick_fields(document, "operation", "title", "edition", "licence"),
+        "like": next(filter(None, models), None),
         "origin": origin and {**origin._asdict(), "in_force": origin.in_force and origin.in_force._asdict()},
         "newer": [page._asdict() for page in document.newer],
         **_pick_fields(document, "file", "lacks", "sha256", "lines", "statements"),

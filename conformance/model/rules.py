@@ -16,6 +16,10 @@ class Pointer(NamedTuple):
     line: int
     words: str
 
+    def line_for(self, document: str) -> int | str:
+        """Return the line, for readers of a document; it may be one of the document that theirs is like."""
+        return self.line if document == self.document else f"{self.line} of {self.document}"
+
 
 class Prose(NamedTuple):
     """A statement of a document that is not a rule, with the reason."""

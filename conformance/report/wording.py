@@ -76,7 +76,8 @@ def format_lines(rule: Rule, document: str) -> str:
     """Write the lines of a document that state a rule; or how it treats the rule, with the lines that it is about."""
     treatment = rule.treatment_in(document)
     numbers = list(dict.fromkeys(str(pointer.line) for pointer in rule.pointers_in(document)))
-    lines = f"line{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}" if numbers else ""
+    of = f" of {source}" if (source := rule.source_of(document)) != document else ""
+    lines = f"line{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}{of}" if numbers else ""
     if lines and treatment.startswith("stated"):
         return lines + treatment.removeprefix("stated")
     return f"{treatment}, near {lines}" if lines else treatment

@@ -99,7 +99,7 @@ def _list_rules(
     """Yield the rules that bind in a document: in the order of its lines, and then those that it does not state."""
     binding = [rule for rule in spec.rules.values() if document.id in rule.documents]
     findings_here, drawn = _list_findings(spec, document.id), set[str]()
-    for rule in sorted(binding, key=lambda rule: next((at.line for at in rule.pointers_in(document.id)), _NO_LINE)):
+    for rule in sorted(binding, key=lambda rule: _find_first_line(rule, document.id)):
         own = [row for row in rows.get(rule.id, ()) if document.id in row.documents]
         findings = tuple(finding for finding in findings_here if rule.id in finding.rules)
         cases = {row.case.id for row in own}
@@ -108,6 +108,11 @@ def _list_rules(
             example = example._replace(picture=None)
         drawn |= {example.call} if example else set()
         yield RuleEntry(rule, findings, example, len(cases), sum((case, document.id) in failing for case in cases))
+
+
+def _find_first_line(rule: Rule, document: str) -> tuple[bool, int]:
+    """Return what sorts a rule: its first line in a document; lines of the one that it is like come later."""
+    return next(((at.document != document, at.line) for at in rule.pointers_in(document)), (True, _NO_LINE))
 
 
 def _sort(findings: Iterable[Finding]) -> list[Finding]:

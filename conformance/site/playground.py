@@ -109,7 +109,7 @@ def _describe_clause(rule: Rule, document: str) -> dict[str, Any]:
     treatment = rule.treatment_in(document)
     return {
         "treatment": treatment,
-        "lines": [[each.line, each.words] for each in rule.pointers_in(document)],
+        "lines": [[each.line_for(document), each.words] for each in rule.pointers_in(document)],
         "why": rule.reason_in(document) if treatment == "our ruling" else None,
         "finding": rule.as_read.get(rule.source_of(document)),
     }

@@ -225,6 +225,31 @@ def test_of_two_equal_calls_the_one_that_is_yours_is_named_once(private: Path, c
     assert re.search(r"mine: the same call as swaps-two-lengths \(.*\); drop mine, which is yours", said)
 
 
+@pytest.mark.slow
+def test_a_case_of_your_rule_may_make_the_call_of_a_bundled_case(dialect: Path, cli: Cli) -> None:
+    call = "src: 'T[2, 3]', shape: [3, 2], special_zero: false, expect: 'T[3, 2]'"
+    append(dialect / "cases" / "acme.yaml", f"  - {{id: mine, rule: acme-six-entries, {call}}}\n")
+    cli("check", "--suite", dialect, "--lock").expect(0)
+
+
+def test_a_document_says_which_lines_are_those_of_the_one_that_it_is_like(tmp_path: Path, cli: Cli) -> None:
+    cli("explain", "acme-2026", "--suite", DIALECT).expect(0, out="like        static-graph-v0.9")
+    cli("publish", tmp_path, "--suite", DIALECT).expect(0)
+    page = (tmp_path / "spec" / "acme-2026.html").read_text(encoding="utf-8")
+    assert page.index("line 4: “six entries”") < page.index("line 10 of static-graph-v0.9: “Input tensor volume")
+    assert "line 10: " not in page
+    assert "older releases" not in page
+
+
+@pytest.mark.slow
+def test_a_proof_says_that_only_an_added_document_differs(dialect: Path, cli: Cli) -> None:
+    spoil(dialect / "spec" / "rules.yaml", "len(shape) <= 6", "len(shape) != 1")
+    said = cli("check", "--prove", "1", "--suite", dialect).expect(1).text
+    assert re.search(f"conformance meaning --src \\S+ --shape=\\S+ --special-zero \\w+ --suite {dialect}", said)
+    assert "the reference knows only the bundled documents, and answers as each of them says" in said
+    assert said.count("not confirmed by z3") <= 4
+
+
 LEGAL = "  - {id: mine, rule: RULE, src: 'T[2, 35]', shape: [35, 2], special_zero: false, expect: 'T[35, 2]'}"
 
 
