@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -111,11 +112,17 @@ class _Template(NamedTuple):
         """Parse the keys of a case; UnusableSteps if a name is not in its `each`."""
         known = [name for name in entry["each"] if name not in SETTING]
         texts = {key: _TENSOR.fullmatch(entry[key]) for key in ("src", "expect") if isinstance(entry.get(key), str)}
-        return cls(
+        template = cls(
             {key: (found[1], _parse_items(found[2].split(","), known)) for key, found in texts.items() if found},
             _parse_items(entry["shape"], known) if "shape" in entry else None,
             [(link, _parse_items(link["shape"], known)) for link in entry.get("chain", ())],
         )
+        items = [*(items for _, items in (*template.tensors.values(), *template.chain)), template.shape or ()]
+        puts = [given for given in entry["each"].values() if isinstance(given, Mapping)]
+        used = {*itertools.chain.from_iterable(items), *(put.get(key) for put in puts for key in ("in", "like"))}
+        if unused := [name for name in known if name not in used]:
+            raise UnusableSteps(f"no length is {unused[0]!r}, which would only repeat calls; use the name or drop it")
+        return template
 
     def fill(self, values: Mapping[str, Value]) -> dict[str, Any]:
         """Return the keys of a step; a tensor is its type and dims, or text if it cannot have such dims."""

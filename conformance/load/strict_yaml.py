@@ -25,7 +25,7 @@ MAX_FILE_BYTES = 16 << 20
 _MAX_PROBLEMS = 1000
 _MAX_DEPTH = 40
 _MAX_DIGITS = 40
-_INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
+_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 _ACCIDENT = re.compile(
     r"y|n|yes|no|on|off|true|false|null|~|=|<<|"
     r"[-+]?[.]?[0-9][0-9_.,:]*(e[-+]?[0-9]+)?|[-+]?0[xob][0-9a-f_]+|[-+]?[.](inf|nan)|"
@@ -218,7 +218,7 @@ def _read_plain(text: str) -> tuple[Any, str]:
         return None, f"{quote(text)} is a date to some YAML readers; put it in quotes"
     if _ACCIDENT.fullmatch(text):
         what = f"{quote(text)} is a boolean, a number, a date or nothing to some YAML readers"
-        return None, f"{what}; write true, false, null or a decimal number, or put it in quotes"
+        return None, f"{what}; write true, false, null or a whole number such as -1, or put it in quotes"
     return text, ""
 
 

@@ -69,6 +69,7 @@ def test_a_chain_takes_names_too(tmp_path: Path) -> None:
         (("T[sum]", "[sum]", "T[sum]", "{count: [5]}"), 9, "'sum' is no name of lengths; each has count"),
         (("T[count]", "[5]", "T[count]", "{count: 1 to 5000}"), 9, "each makes more than 4,096 steps"),
         (("T[count]", "[count]", "T[count]", "{count: 5 to 4}"), 9, "the range 5 to 4 ends before it begins"),
+        (("T[count]", "[count]", "T[count]", "{count: [5], more: [6]}"), 9, "no length is 'more', which would"),
         (("T[count]", "[count]", "T[count]", "{count: [3, 5 to 4]}"), 9, "the range 5 to 4 ends before it begins"),
         (("T[5]", "[asked]", "T[5]", "{none: [[]], asked: {put: -1, in: none}}"), 9, "each makes no step"),
         (("T[count]", "[count]", "T[count]", "{count: five}"), 9, "a range such as 1 to 1100"),
