@@ -83,8 +83,9 @@ def _load(folders: Sequence[Path], spec: Spec) -> tuple[Cases, frozenset[str]]:
     is_bundled = folders[0] == find_cases_folder() and spec.digest == digest_of_folders([find_spec_folder()])
     for number, folder in enumerate(folders):
         paths = sorted(folder.glob("*.yaml"))
-        if unread_files := sorted(path.name for path in folder.glob("*.yml")):
-            what = f"the file {unread_files[0]!r} is not read, as only *.yaml files are; rename it"
+        others = (path for pattern in ("*.yml", "*/*.yaml") for path in folder.glob(pattern))
+        if unread_files := sorted(str(path.relative_to(folder)) for path in others):
+            what = f"the file {unread_files[0]!r} is not read, as only *.yaml files right here are; rename or move it"
             raise Malformed((Problem(Place(str(folder)), what),))
         if not paths:
             what = "holds no *.yaml; write cases there, or delete the folder so that the bundled ones are read"
@@ -309,7 +310,8 @@ class _CaseReader:
             return ExpectedResult("unspecified")
         tensor = _as_tensor(text)
         if tensor is None or tensor[0] != src_type:
-            self.wrong("expect", f"{quote(_write_text(text))} is neither {src_type}[…], reject nor unspecified", entry)
+            what = f"{quote(_write_text(text))} is neither {src_type}[…], reject nor unspecified; write one of them"
+            self.wrong("expect", what, entry)
             return ExpectedResult("unspecified")
         return ExpectedResult("legal", *tensor)
 

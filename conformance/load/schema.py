@@ -12,7 +12,7 @@ from typing import Any
 
 from ..model import Malformed, Place, Problem
 from ..system.files import find_adapters_folder, leaves_its_folder
-from ..system.text import describe_unknown, quote, shorten
+from ..system.text import describe_unknown, quote, quote_json, shorten
 from .folders import find_cases_folder, find_spec_folder
 from .strict_yaml import line_of, raise_problems, read
 
@@ -142,14 +142,16 @@ def _explain(error: Any, content: Any, name: str) -> list[Problem]:
             if likely := [e for e in deeper if e.validator in telling]:
                 return _explain(likely[0], content, name)
             due = error.schema.get("description", "one of the forms that the schema lists")
-            what = f"{quote(error.instance)} is not {due}"
+            what = f"{_write(error.instance)} is not {due}"
         case "enum":
             what = describe_unknown("value", error.instance, map(str, error.validator_value))
         case "pattern":
             due = error.schema.get("description", f"text of the form {error.validator_value}")
-            what = f"{quote(error.instance)} is not {due}"
+            what = f"{_write(error.instance)} is not {due}"
         case "maxItems":
-            what = f"{len(error.instance):,} entries; at most {error.validator_value:,} are tried"
+            due = error.schema["description"] if "prefixItems" in error.schema else None  # each entry has a meaning
+            most = f"{len(error.instance):,} entries; at most {error.validator_value:,} are tried"
+            what = f"{_write(error.instance)} is not {due}" if due else most
         case "maximum":
             what = f"{error.instance:,} are too many; at most {error.validator_value:,} are tried"
         case "minItems" if not error.instance:
@@ -159,12 +161,17 @@ def _explain(error: Any, content: Any, name: str) -> list[Problem]:
             wanted = kinds if isinstance(kinds, str) else " or ".join(kinds)
             due = error.schema.get("description") if "pattern" in error.schema else None
             advice = f"write {due}" if due else _WRITE.get(wanted, "correct the value")
-            what = f"{quote(error.instance)} is no {wanted}; {advice}"
+            what = f"{_write(error.instance)} is no {wanted}; {advice}"
         case "const":
-            what = f"{quote(error.instance)} is not {quote(error.validator_value)}, the only value allowed here"
+            what = f"{_write(error.instance)} is not {_write(error.validator_value)}, the only value allowed here"
         case _:
             what = shorten(error.message.replace("is a dependency of", "is needed beside"), 160)
     return [Problem(Place(name, line), f"{where}{what}")]
+
+
+def _write(value: object) -> str:
+    """Write a value as YAML has it, where Python has another word."""
+    return quote_json(value) if value is None or isinstance(value, bool) else quote(value)
 
 
 _WRITE: Mapping[str, str] = {

@@ -59,7 +59,8 @@ def parse(text: str, names: frozenset[str], wants: str = _TRUTH, in_range: Itera
             warnings.simplefilter("error")  # `1or 2` is deprecated spelling
             tree = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError, Warning) as error:
-        raise Invalid(f"not an expression: {text!r} ({getattr(error, 'msg', error)})") from None
+        what = f"not an expression: {text!r} ({getattr(error, 'msg', error)})"
+        raise Invalid(f"{what}; compare by ==, join by and, or") from None
     _check_depth(tree)
     scope = _Scope({name: _KINDS[name] for name in names}, frozenset(in_range))
     kind = _check(tree, scope._replace(condition=tree if wants == _TRUTH else None))

@@ -55,8 +55,8 @@ def find_problems(suite: Suite, cases_path: Path, plan: Plan | None = None) -> I
     if own is plan:
         gaps = [*_find_rules_without_witness(suite), *_find_problems_of_findings(suite)]
         own_spec = find_folders(suite.folder).spec
-        replaces = cases_path != find_cases_folder() and layers(own_spec, find_spec_folder())[0] == find_spec_folder()
-        if replaces and gaps:
+        extends_spec = layers(own_spec, find_spec_folder())[0] == find_spec_folder()
+        if gaps and extends_spec and not suite.added and cases_path != find_cases_folder():
             what = f"these cases replace the bundled ones, and lack one for {len(gaps)} rules and findings"
             hint = "to add to the bundled, write `extends: bundled` in each file"
             gaps = [Problem(Place(cases_path.name), f"{what}; {hint}")]
@@ -103,7 +103,8 @@ def _find_disagreement(
         return f"nothing is expected in {document}; add it, or `*` for all others"
     if expected.kind == meaning.kind:
         if expected.kind == "legal" and expected.dims != meaning.dst:
-            return f"expects {_write_dims(expected.dims)}, but in {document} the answer is {_write_dims(meaning.dst)}"
+            answer = f"in {document} the answer is {_write_dims(meaning.dst)}"
+            return f"expects {_write_dims(expected.dims)}, but {answer}; correct the case, or the rule"
         cites_another = rule.has_contract and rule.id not in meaning.rules and len(step.shapes) == 1
         if document in rule.documents and expected.kind != "legal" and cites_another:
             return f"cites {rule.id}, but in {document} {describe_meaning(meaning)}; cite what the call is about"

@@ -230,6 +230,8 @@ def test_a_case_of_your_rule_may_make_the_call_of_a_bundled_case(dialect: Path, 
     call = "src: 'T[2, 3]', shape: [3, 2], special_zero: false, expect: 'T[3, 2]'"
     append(dialect / "cases" / "acme.yaml", f"  - {{id: mine, rule: acme-six-entries, {call}}}\n")
     cli("check", "--suite", dialect, "--lock").expect(0)
+    spoil(dialect / "spec" / "rules.yaml", "<= 6", "<= 9")
+    assert "these cases replace the bundled ones" not in cli("check", "--suite", dialect).expect(1).text
 
 
 def test_a_document_says_which_lines_are_those_of_the_one_that_it_is_like(tmp_path: Path, cli: Cli) -> None:
@@ -357,8 +359,9 @@ def test_a_taken_id_of_a_document_is_the_one_problem(dialect: Path, cli: Cli, ta
 
 
 def test_a_file_that_no_specification_has_gets_a_message(dialect: Path) -> None:
-    (dialect / "spec" / "rules.yaml").rename(dialect / "spec" / "rule.yaml")
-    assert any("did you mean 'rules'" in problem for problem in problems_of(dialect))
+    for before, after in (("rules.yaml", "rule.yaml"), ("rule.yaml", "rules.yml")):
+        (dialect / "spec" / before).rename(dialect / "spec" / after)
+        assert any("did you mean 'rules.yaml'" in problem for problem in problems_of(dialect))
 
 
 def test_a_bundled_document_is_like_no_other(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from conformance.load.cases import load_cases, load_suite
 from conformance.load.folders import Folders, digest_of_folders, find_cases_folder, find_folders, find_spec_folder
 from conformance.load.spec import SPEC_FILES, load_spec, parse_tensor
-from conformance.model import Malformed, Operand, Problem
+from conformance.model import Malformed, Operand, Problem, Spec
 from tests.builders import TINY, copy_bundled_spec, one_rule, problems_of, write_suite, write_tiny_spec
 
 MUST = TINY["rules"]
@@ -53,7 +53,7 @@ REPLACED = {  # what is no strict YAML is in test_strict_yaml.py
     "a list where text is wanted": ("rules", "At most one entry of shape is -1.", "[1]", 3, "no string; write our own"),
     "text where a list is wanted": ("rules", "[3, No more than]", "3 No more", 5, "is not [line,"),
     "text where a number is wanted": ("sources", "lines: 9", "lines: nine", 9, "no integer"),
-    "a truth where a number is wanted": ("sources", "lines: 9", "lines: true", 9, "no integer"),
+    "a truth where a number is wanted": ("sources", "lines: 9", "lines: true", 9, "true is no integer"),
     "a digest that is too short": ("sources", "0" * 64, "0" * 63, 8, "sha256"),
     "an id that is no kebab": ("rules", "one-infer", "One_Infer", 2, "'One_Infer' is not"),
     "an unknown diagnosis": (
@@ -79,6 +79,8 @@ REPLACED = {  # what is no strict YAML is in test_strict_yaml.py
         "line 10 of only, whose `lines` is 9"),
     "line zero": ("rules", "[3, No", "[0, No", 5, "0"),
     "a pointer without words": ("rules", "[3, No more than]", "[3]", 5, ""),
+    "a pointer whose words have a comma": (
+        "rules", "No more than", "No more, or less", 5, "[3, 'No more', 'or less'] is not a line and a few words"),
     "a pointer of eleven words": ("rules", "No more than", "a b c d e f g h i j k", 5, ""),
     "a rule that nobody states": (
         "rules", "    stated:\n      only: [3, No more than]\n", "", 2, "a must that no document states"),
@@ -134,7 +136,7 @@ WRONG: dict[str, tuple[dict[str, str], str, str]] = {
     "an expression of a freedom": (
         {"rules": one_rule("requires: special_zero").replace("must:", "may:")}, "rules.yaml:2",
         "a may rule takes no expression"),
-    "an expression that is a truth": ({"rules": one_rule("requires: true")}, "rules.yaml:6", "True is no string"),
+    "an expression that is a truth": ({"rules": one_rule("requires: true")}, "rules.yaml:6", "true is no string"),
     "a sentence without a full stop": (
         replace_in("rules", "is -1.", "is -1"), "rules.yaml:3", "is not our own sentence, with a full stop at the end"),
     "where without gives": ({"rules": one_rule("where: d == 0")}, "rules.yaml:2", "'gives' is needed beside 'where'"),
@@ -384,35 +386,41 @@ WRONG_CASES: dict[str, tuple[str, str, int, str]] = {
 }  # fmt: skip
 
 
+@pytest.fixture
+def tiny_spec(tmp_path_factory: pytest.TempPathFactory) -> Spec:
+    return load_spec(write_tiny_spec(tmp_path_factory.mktemp("tiny")))
+
+
 @pytest.mark.parametrize("name", WRONG_CASES)
-def test_a_problem_with_a_case_has_path_and_line(tmp_path: Path, name: str) -> None:
+def test_a_problem_with_a_case_has_path_and_line(tmp_path: Path, tiny_spec: Spec, name: str) -> None:
     old, new, line, words = WRONG_CASES[name]
     assert CASE.count(old) == 1
-    spec = load_spec(write_tiny_spec(tmp_path))
     (tmp_path / "few.yaml").write_text(CASE, encoding="utf-8")
-    assert list(load_cases(tmp_path, spec)) == ["stays"]
+    assert list(load_cases(tmp_path, tiny_spec)) == ["stays"]
     (tmp_path / "few.yaml").write_text(CASE.replace(old, new), encoding="utf-8")
     with pytest.raises(Malformed) as malformed:
-        load_cases(tmp_path, spec)
+        load_cases(tmp_path, tiny_spec)
     problem = malformed.value.problems[0]
     assert problem.place.line == line, problem
     assert problem.what.startswith(words)
 
 
-def test_a_file_of_cases_with_another_ending_is_named(tmp_path: Path) -> None:
-    for name in ("few.yaml", "more.yml"):
+@pytest.mark.parametrize("other", ["more.yml", "more/few.yaml"])
+def test_a_file_of_cases_that_is_not_read_is_named(tmp_path: Path, tiny_spec: Spec, other: str) -> None:
+    (tmp_path / "more").mkdir()
+    for name in ("few.yaml", other):
         (tmp_path / name).write_text(CASE, encoding="utf-8")
-    with pytest.raises(Malformed, match=r"the file 'more\.yml' is not read, as only"):
-        load_cases(tmp_path, load_spec(write_tiny_spec(tmp_path)))
+    with pytest.raises(Malformed, match=f"the file {other!r} is not read, as only"):
+        load_cases(tmp_path, tiny_spec)
 
 
-def test_attributes_and_operands_are_read_as_they_are_written(tmp_path: Path) -> None:
+def test_attributes_and_operands_are_read_as_they_are_written(tmp_path: Path, tiny_spec: Spec) -> None:
     more = """    attributes: {shape: {type: "f32[]", values: [2]}, special_zero: {type: s64, values: 1}, axis: missing}
     inputs: {src: missing, extra: 2}
     outputs: {dst: missing}
 """
     (tmp_path / "few.yaml").write_text(CASE + more, encoding="utf-8")
-    case = load_cases(tmp_path, load_spec(write_tiny_spec(tmp_path)))["stays"]
+    case = load_cases(tmp_path, tiny_spec)["stays"]
     assert case.attributes == {
         "shape": Operand("f32", (1,), (2,)), "special_zero": Operand("s64", (), (1,)), "axis": None,
     }  # fmt: skip

@@ -280,7 +280,7 @@ MALFORMED: dict[str, tuple[dict[str, Any] | str, str]] = {
         {"case": None, "breaks": "one-infer", "run": False},
         ":6: only a call shows what it breaks",
     ),
-    "a call that is due": ({"run": True}, ":7: waivers.0.run: True is not False"),
+    "a call that is due": ({"run": True}, ":7: waivers.0.run: true is not false"),
     "no range": ({"versions": "3.6 or so"}, ":7: versions '3.6 or so' is no range"),
     "nothing": ("", ":1: the file is empty"),
     "no YAML": ("waivers: [\n", ": not YAML"),
