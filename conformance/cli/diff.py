@@ -24,7 +24,7 @@ from .parser import Parser, path
 EXAMPLES = """\
   conformance diff build/before build/after           1 where something got worse
   conformance diff build/before build/after --out diff.md      for a merge request; .html for a page
-  conformance diff static-graph-v0.9 static-oneapi    two documents: rules, signature, and a call that shows it
+  conformance diff static-graph-v0.9 static-oneapi    two documents: rules, signature, cases, and a call
 exit codes: 0 nothing is worse · 1 something is · 2 usage"""
 
 
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
             if args.out:
                 raise Stop("--out is for two runs; what differs between documents is printed, or --json has it")
             a, b = (pick("document", name, spec.documents) for name in names)
-            data = diff_documents(spec, a, b, write_suite_option(args.suite))
+            data = diff_documents(load_plan(args.suite), a, b, write_suite_option(args.suite))
             if args.json:
                 emit(data)
             else:

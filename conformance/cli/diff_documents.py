@@ -9,6 +9,7 @@ from typing import Any
 from ..meaning.contract import contracts
 from ..meaning.domain import CALLS_AT_LIMITS, FULL_DOMAIN, SMALL_DOMAIN, TINY_DOMAIN, calls, list_calls_at_limits
 from ..model import Call, CallForm, Operation, Spec
+from ..plan.rows import Plan
 from ..system.progress import track
 from ..system.terminal import label_paragraph, paint, say, verbatim, wrap
 from .facts import command_of, of_call, of_meaning, treatment_of, why_inexpressible
@@ -16,9 +17,13 @@ from .printing import describe_treatment, format_value, print_meanings, print_se
 
 _CHANGE_STYLES = {"added": "green", "dropped": "red", "same rule, treated otherwise": "yellow"}
 
+_MAX_CASES = 8
+"""Cases to show, so that the example stays in sight."""
 
-def diff_documents(spec: Spec, a: str, b: str, options: str) -> dict[str, Any]:
+
+def diff_documents(plan: Plan, a: str, b: str, options: str) -> dict[str, Any]:
     """Return every difference between two documents, as data; the command of the example has the options."""
+    spec = plan.suite.spec
     changes: dict[str, list[dict[str, Any]]] = {kind: [] for kind in _CHANGE_STYLES}
     for rule in spec.rules.values():
         was, now = treatment_of(rule, a), treatment_of(rule, b)
@@ -27,7 +32,22 @@ def diff_documents(spec: Spec, a: str, b: str, options: str) -> dict[str, Any]:
             kind = "same rule, treated otherwise" if all(is_bound) else "added" if is_bound[1] else "dropped"
             changes[kind].append({"rule": rule.id, "level": rule.level, "sentence": rule.sentence, a: was, b: now})
     data = {"a": a, "b": b, "rules": changes, "signature": _compare_signatures(spec, a, b)}
+    data |= {"cases": _find_changed_cases(plan, a, b)}
     return data | _compare_findings(spec, a, b) | _find_example(spec, a, b, options)
+
+
+def _find_changed_cases(plan: Plan, a: str, b: str) -> list[str]:
+    """Return the cases with a call that has another kind of meaning, or another answer."""
+    found: dict[str, dict[str, set[Any]]] = {}
+    for row in plan.rows:
+        if row.first is None and not {a, b}.isdisjoint(row.documents):  # other types say the same
+            meanings = found.setdefault(row.case.id, {a: set(), b: set()})
+            for number, step in enumerate(row.steps):
+                for judged in step.meanings:
+                    for name in meanings.keys() & judged.documents:
+                        meanings[name].add((number, *judged.meaning[:2]))
+            row.free_steps()
+    return [case for case, meanings in found.items() if all(meanings.values()) and meanings[a] != meanings[b]]
 
 
 def _compare_findings(spec: Spec, a: str, b: str) -> dict[str, list[dict[str, str]]]:
@@ -164,6 +184,9 @@ def print_document_diff(spec: Spec, data: dict[str, Any]) -> None:
     }
     for key, heading in headings.items():
         print_section(heading, [(each["finding"], each["about"]) for each in data[key]])
+    cases = [(each,) for each in data["cases"]]
+    more = [(f"and {len(cases) - _MAX_CASES:,} more; --json has all",)] if len(cases) > _MAX_CASES else []
+    print_section("cases that mean something else", cases[:_MAX_CASES] + more)
     say()
     if data["example"] is None:
         say("no call was found that means something else")

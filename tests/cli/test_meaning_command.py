@@ -126,7 +126,10 @@ def test_diff_documents_says_what_was_added_and_shows_it(cli: Cli) -> None:
     assert "zero-meets-infer" in changes["added"]
     assert "lower-bound" in changes["same rule, treated otherwise"]
     assert changes["dropped"] == set()
+    assert "literal-zero-behind-infer-of-empty-src" in data["cases"]
+    assert "swaps-two-lengths" not in data["cases"]
     back = answer(cli, "diff", "static-graph-v0.9", "static-oneapi")
+    assert back["cases"] == data["cases"]
     assert {each["rule"] for each in back["rules"]["dropped"]} == changes["added"]
     cli("diff", "static-oneapi", "static-graph-v0.9").expect(0, out=data["example"]["command"])
 
