@@ -111,7 +111,8 @@ def refuse_shared_folder(publications: Iterable[Publication]) -> None:
 def refuse_foreign_pages(site: Path) -> None:
     """Raise InvalidEvidence if a file where this suite writes its own is of somebody else."""
     folders = ((site / SPECIFICATION).parent, site / FOLDER)
-    pages = (page for folder in folders for page in folder.glob("*.html"))
+    patterns = ("*.html", "*.yaml")  # YAML in spec/ is that of a suite, which is no site
+    pages = (page for folder in folders for pattern in patterns for page in folder.glob(pattern))
     begins = dict.fromkeys((*map(site.joinpath, (*PARTS, PLAYGROUND, REGISTER)), *pages), BEGIN_OF_PAGE)
     begins |= dict.fromkeys((site / ASSETS / name for name in list_assets()), BEGIN_OF_ASSET)
     for path, begin in begins.items():

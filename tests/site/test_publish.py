@@ -351,6 +351,13 @@ def test_an_index_of_a_folder_that_is_not_there_is_a_slip(command: Command, tmp_
     assert not (tmp_path / "reprots").exists()
 
 
+def test_no_page_is_written_into_a_suite(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "my" / "spec").mkdir(parents=True)
+    (tmp_path / "my" / "spec" / "rules.yaml").write_text("extends: bundled\n")
+    command("publish", tmp_path / "my").expect(2, err="rules.yaml: is no file of this suite; move it, or name another")
+    assert [*(tmp_path / "my").rglob("*.html")] == []
+
+
 def test_the_table_of_rules_has_those_with_a_failing_test(command: Command) -> None:
     """Each other rule is below it once."""
     folder = publish_run(command, "planted:zero-flag-ignored")
