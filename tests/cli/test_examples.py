@@ -234,7 +234,7 @@ def test_a_case_of_your_rule_may_make_the_call_of_a_bundled_case(dialect: Path, 
     assert "these cases replace the bundled ones" not in cli("check", "--suite", dialect).expect(1).text
 
 
-def test_a_document_says_which_lines_are_those_of_the_one_that_it_is_like(tmp_path: Path, cli: Cli) -> None:
+def test_a_page_names_the_document_that_has_a_line(tmp_path: Path, cli: Cli) -> None:
     cli("explain", "acme-2026", "--suite", DIALECT).expect(0, out="like        static-graph-v0.9")
     cli("publish", tmp_path, "--suite", DIALECT).expect(0)
     page = (tmp_path / "spec" / "acme-2026.html").read_text(encoding="utf-8")

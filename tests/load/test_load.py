@@ -70,16 +70,16 @@ REPLACED = {  # what is no strict YAML is in test_strict_yaml.py
     "an unknown operation": (
         "sources", "operation: StaticReshape", "operation: StaticShape", 3,
         "unknown operation 'StaticShape'; did you mean 'StaticReshape'?"),
-    "a line past the end": ("rules", "[3, No", "[10, No", 5, "line 10 of only, whose `lines` is 9"),
+    "a line past the end": ("rules", "[3, No", "[10, No", 5, "line 10 of only, which by `lines` has 9"),
     "a line past the end in a list": (
         "rules", "[3, No more than]", "[[1, a], [99999999999, b]]", 5, "line 99999999999 of only"),
     "a line past the end in a finding": ("findings", "[4, here]", "[44, here]", 6, "line 44 of only"),
     "a line past the end in prose": (
         "sources", "prose: []", "prose:\n      - {at: [1, a], reason: none}\n      - {at: [10, a], reason: none}", 13,
-        "line 10 of only, whose `lines` is 9"),
+        "line 10 of only, which by `lines` has 9"),
     "line zero": ("rules", "[3, No", "[0, No", 5, "0"),
     "a pointer without words": ("rules", "[3, No more than]", "[3]", 5, ""),
-    "a pointer whose words have a comma": (
+    "a pointer with a comma in its words": (
         "rules", "No more than", "No more, or less", 5, "[3, 'No more', 'or less'] is not a line and a few words"),
     "a pointer of eleven words": ("rules", "No more than", "a b c d e f g h i j k", 5, ""),
     "a rule that nobody states": (
@@ -406,7 +406,7 @@ def test_a_problem_with_a_case_has_path_and_line(tmp_path: Path, tiny_spec: Spec
 
 
 @pytest.mark.parametrize("other", ["more.yml", "more/few.yaml"])
-def test_a_file_of_cases_that_is_not_read_is_named(tmp_path: Path, tiny_spec: Spec, other: str) -> None:
+def test_a_message_names_a_file_of_cases_that_nothing_reads(tmp_path: Path, tiny_spec: Spec, other: str) -> None:
     (tmp_path / "more").mkdir()
     for name in ("few.yaml", other):
         (tmp_path / name).write_text(CASE, encoding="utf-8")
