@@ -171,7 +171,7 @@ class _SpecReader:
                 continue
             for line, words in [at] if isinstance(at[0], int) else at:
                 if not 1 <= line <= self.lines[document]:
-                    what = f"line {line} of {document}, which by `lines` has {self.lines[document]}; correct one of them"
+                    what = f"line {line} of {document}, which by `lines` has {self.lines[document]}; correct one"
                     self.wrong(here, what)
                 result.append(Pointer(document, line, words))
         return tuple(result)
