@@ -178,7 +178,7 @@ def test_the_wheel_adds_no_name_but_ours_and_is_small(built: Archives) -> None:
     assert top == {"conformance", "reshape_conformance_pytest.py", info}
     assert "conformance/gone.py" not in built.names(), "it was built earlier"
     assert [name for name in built.names() if re.search(r"(^|/)tests?(/|_|$)", name)] == []
-    assert built.wheel.stat().st_size < 1_140_000
+    assert built.wheel.stat().st_size < 1_146_000
 
 
 @pytest.mark.slow
