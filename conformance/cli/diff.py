@@ -12,6 +12,8 @@ from urllib.parse import quote
 from ..evidence.command import list_run_words, list_same_run, list_suite_options
 from ..evidence.folder import PAGE, find_results_path
 from ..evidence.results import Evidence
+from ..load.cases import with_cases
+from ..plan.rows import plan_of
 from ..report import diff_report
 from ..report.diff import Difference, compare_runs
 from ..system.files import replace_text
@@ -45,7 +47,8 @@ def run(args: argparse.Namespace) -> int:
             if args.out:
                 raise Stop("--out is for two runs; what differs between documents is printed, or --json has it")
             a, b = (pick("document", name, spec.documents) for name in names)
-            data = diff_documents(load_plan(args.suite), a, b, write_suite_option(args.suite))
+            plan = plan_of(with_cases(spec, args.suite))
+            data = diff_documents(plan, a, b, write_suite_option(args.suite))
             if args.json:
                 emit(data)
             else:
