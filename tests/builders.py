@@ -29,8 +29,11 @@ from conformance.meaning.contract import contracts
 from conformance.model import Array, Malformed, Problem, Result, Suite
 from conformance.plan.rows import Plan, plan_of
 from conformance.report.judged_run import JudgedRun, conclude_run
+from conformance.report.render import ASSETS, list_assets
 from conformance.run.row import run_rows
 from conformance.runner import planted_backends
+from conformance.site.compare_page import render_pages
+from conformance.system.files import replace_text
 from conformance.system.progress import Progress
 from conformance.verdict import planted
 
@@ -407,6 +410,17 @@ class WrongBefore(Wrong):
     """An older version of what is right now."""
 
     name, version = "right", "0.9"
+
+
+def compare(runs: Sequence[JudgedRun]) -> dict[str, str]:
+    """The pages on which runs are side by side; the reports that they lead to are in folders 0, 1, …"""
+    return render_pages(runs, [f"{number}/report.html" for number in range(len(runs))], {}, {})
+
+
+def write_comparison(runs: Sequence[JudgedRun], folder: Path) -> None:
+    """Write these pages, and the files that they load."""
+    for name, text in (*compare(runs).items(), *((f"{ASSETS}/{each}", text) for each, text in list_assets().items())):
+        replace_text(folder / name, text)
 
 
 def finish_run(

@@ -22,7 +22,6 @@ GROUPS = {
     "read results": {
         "verify": "derive a report again from its evidence; 1 if something does not match",
         "report": "write the reports of a run again, or put the shards of a run together",
-        "compare": "put several backends side by side on one page",
         "diff": "say what changed between two runs (1 if something got worse), or two documents",
     },
     "certify a backend": {

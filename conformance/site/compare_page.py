@@ -1,9 +1,9 @@
-"""Several runs of one suite on one page: backends side by side, by rule and by case."""
+"""The pages on which backends are side by side: libraries, by rule, by case, and by unspecified call."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..model import BAD, FAIL, NOT_CLAIMED, NOT_RUN, PASS, Case, Rule, Verdict, worst
@@ -24,24 +24,6 @@ _SEEN_IN_ANSWER = (None, "answered an illegal call", "wrong dims", "wrong volume
 """Diagnoses of an answer that its type and dims show."""
 _MAX_NAMED = 3
 """Backends that are named even in the largest group."""
-_SECTIONS: Mapping[str, str] = {
-    "verdicts": "Libraries",
-    "rules": "Rules",
-    "cases": "Compare cases",
-    "observed": "Unspecified behaviour",
-    "environment": "Run details",
-}
-_ENVIRONMENT: Mapping[str, Callable[[JudgedRun], object]] = {
-    "Started with": lambda run: run.backend,
-    "Detail": lambda run: "; ".join(f"{k}: {v}" for k, v in run.evidence.header["backend"]["detail"].items()) or "none",
-    "Not claimed": lambda run: ", ".join(run.claims.not_claimed) or "nothing",
-    "Answered by the adapter": lambda run: ", ".join(run.evidence.answered_by_adapter) or "nothing",
-    "Exit code": lambda run: f"{run.conclusion.exit_code}: {run.conclusion.why}",
-    "Tests": lambda run: ", ".join(f"{n:,} {v}" for v, n in run.conclusion.counts.items()),
-    "Environment": lambda run: ", ".join(f"{k} {v}" for k, v in run.evidence.header["environment"].items()),
-    "Started at": lambda run: run.evidence.header["started"],
-    "SHA-256 of the results, unpacked": lambda run: run.evidence.sha256,
-}
 RowsOfEach = Sequence[Sequence[RowResult]]
 """The rows of a case or a rule, for each backend."""
 MAX_CHOSEN = 5
@@ -110,76 +92,56 @@ class CaseLine(NamedTuple):
 class ComparedPage(NamedTuple):
     heading: str
     """The text of the links to it, too."""
-    sections: tuple[str, ...]
+    section: str
     filtered: str
     """What its filters choose from; empty if it has none."""
 
 
-_QUESTION = "Which libraries reshape as oneDNN Graph says?"
 HOME, RULES, COMPARED = "index.html", "rules.html", "compare.html"
 PARTS: Mapping[str, ComparedPage] = {
-    HOME: ComparedPage(_QUESTION, ("verdicts",), ""),
-    RULES: ComparedPage("Rules, backend by backend", ("rules",), "rules"),
-    COMPARED: ComparedPage("Cases, backend by backend", ("cases",), "cases"),
-    "unspecified.html": ComparedPage(
-        "Unspecified behaviour, backend by backend", ("observed",), "unspecified behaviour"
-    ),
+    HOME: ComparedPage("Which libraries reshape as oneDNN Graph says?", "verdicts", ""),
+    RULES: ComparedPage("Rules, backend by backend", "rules", "rules"),
+    COMPARED: ComparedPage("Cases, backend by backend", "cases", "cases"),
+    "unspecified.html": ComparedPage("Unspecified behaviour, backend by backend", "observed", "unspecified behaviour"),
 }
 """The pages of the published results, by the names of their files."""
-_WHOLE = ComparedPage(_QUESTION, tuple(_SECTIONS), "rules, cases, unspecified behaviour")
 
 
-def render(runs: Sequence[JudgedRun], pages: Sequence[str] = ()) -> str:
-    """Render everything on one page; the runs are of one suite. `pages`: links to the report of each."""
-    return _render(_WHOLE, _collect(runs, pages, {}, {}), {})
-
-
-def render_parts(
-    runs: Sequence[JudgedRun], pages: Sequence[str], changes: Mapping[str, str], not_shown: Mapping[str, str] = {}
+def render_pages(
+    runs: Sequence[JudgedRun], reports: Sequence[str], changes: Mapping[str, str], not_shown: Mapping[str, str]
 ) -> dict[str, str]:
-    """Render each page, by the name of its file; the runs are of one suite. `pages`: links to the report of each.
+    """Render each page, by the name of its file; the runs are of one suite. `reports`: links to the report of each.
 
     `changes`: links to what changed since the version before, by the link to the report. `not_shown`: other
     folders with results, and a link to the report of each if its name can be in one.
     """
-    values = _collect(runs, pages, changes, not_shown)
-    every = {part.heading: file for file, part in PARTS.items() if file != HOME}
-    return {
-        file: _render(part, values, {name: page for name, page in every.items() if page != file}, file)
-        for file, part in PARTS.items()
-    }
-
-
-def _render(part: ComparedPage, values: Mapping[str, Any], beside: Mapping[str, str], file: str = HOME) -> str:
-    """Render a page with some sections. `beside`: the other pages of the comparison by name, if there are any."""
-    scripts = ["compare.css"]
-    scripts += ["filters.js", "chosen.js", "compare.js"] if part.filtered else []
-    scripts += ["landing.js"] if "verdicts" in part.sections else []
+    values = _collect(runs, reports, changes, not_shown)
     site = Site(values["suite"], values["numbers"].last)
-    frame = site.frame("", "Results" if file == HOME else "Compare")
-    found_on = {"rule": RULES, "case": COMPARED} if beside else {"rule": "", "case": ""}
-    lines = [line for name in ("rules", "cases") if name in part.sections for line in values[name]]
+    return {file: _render(file, page, site, values) for file, page in PARTS.items()}
+
+
+def _render(file: str, page: ComparedPage, site: Site, values: Mapping[str, Any]) -> str:
+    scripts = ["compare.css"]
+    scripts += ["filters.js", "chosen.js", "compare.js"] if page.filtered else ["landing.js"]
+    lines = values[page.section] if page.section in ("rules", "cases") else ()
     cells = {cells: number for number, cells in enumerate(dict.fromkeys(line.cells for line in lines))}
     return render_page(
-        "compare.html", files=scripts, **frame if beside else {"foot": frame["foot"]}, **values,
-        heading=part.heading, parts=part.sections,
-        filtered=part.filtered, index={**values["found"], "pages": found_on},
-        beside=beside, home="" if file == HOME else HOME, case_pages=COMPARED if beside else "",
-        rules_page="spec/differences.html" if beside else "",
-        cells=cells,
+        "compare.html", files=scripts, **site.frame("", "Results" if file == HOME else "Compare"), **values,
+        page=page, index={**values["found"], "pages": {"rule": RULES, "case": COMPARED}},
+        beside={other.heading: name for name, other in PARTS.items() if name not in (HOME, file)},
+        home="" if file == HOME else HOME, cells=cells,
     )  # fmt: skip
 
 
 def _collect(
-    runs: Sequence[JudgedRun], pages: Sequence[str], changes: Mapping[str, str], not_shown: Mapping[str, str]
+    runs: Sequence[JudgedRun], reports: Sequence[str], changes: Mapping[str, str], not_shown: Mapping[str, str]
 ) -> dict[str, Any]:
     named = dict(zip(names := name_runs(runs), runs, strict=True))
     cases = sorted(_collect_cases(named), key=_order_line)
     rules, spec = list(_collect_rules(named)), runs[0].plan.suite.spec
-    libraries = collect_libraries(runs, names, pages, changes)
+    libraries = collect_libraries(runs, names, reports, changes)
     return {
         "suite": runs[0].plan.suite.digest,
-        "sections": _SECTIONS,
         "names": names,
         "not_shown": not_shown,
         "spec": spec,
@@ -194,7 +156,7 @@ def _collect(
             "case": [line.case.id for line in cases],
             "labels": [*LABELS],
         },
-        "page_of": dict(zip(names, pages, strict=False)),
+        "page_of": dict(zip(names, reports, strict=True)),
         "most_chosen": min(MAX_CHOSEN, len(runs)),
         "filters": {"rule": list(spec.rules)},
         "rules": rules,
@@ -202,9 +164,6 @@ def _collect(
         "untested": spec.rules.keys() - {line.rule.id for line in rules},
         "unexecuted": _count_unexecuted(runs),
         "observed": list(_collect_observed_calls(named)),
-        "environment": [
-            (name, {what: str(fact(run)) for what, fact in _ENVIRONMENT.items()}) for name, run in named.items()
-        ],
     }
 
 
@@ -231,12 +190,6 @@ def differs(cells: RowsOfEach) -> bool:
     """Ask whether a row has different verdicts, apart from those that say nothing of a backend."""
     rows = ({tuple(result.verdicts.values()) for result in row} for row in zip(*cells, strict=True))
     return any(len(set(each) - _MUTE) > 1 for verdicts in rows for each in zip(*verdicts, strict=True))
-
-
-def is_shared(cells: RowsOfEach) -> bool:
-    """Ask whether two backends at least have a verdict of the same row that says something of them."""
-    tell = ([bool(set(result.verdicts.values()) - _MUTE) for result in row] for row in zip(*cells, strict=True))
-    return any(sum(each) > 1 for each in tell)
 
 
 def does_one_fail(cells: RowsOfEach) -> bool:

@@ -40,7 +40,7 @@ class BackendLine(NamedTuple):
     """A backend of one version, with its result in each document."""
 
     name: str
-    page: str | None
+    page: str
     """The link to its report."""
     documents: tuple[DocumentState, ...]
     worst: Mapping[str, tuple[int, ...]]
@@ -81,12 +81,11 @@ class LandingNumbers(NamedTuple):
 
 
 def collect_libraries(
-    runs: Sequence[JudgedRun], names: Sequence[str], pages: Sequence[str], changes: Mapping[str, str]
+    runs: Sequence[JudgedRun], names: Sequence[str], reports: Sequence[str], changes: Mapping[str, str]
 ) -> list[Library]:
     """Collect the backends by library: those that conform to the first document first, and the worst last."""
-    links: Iterable[str | None] = pages or [None] * len(runs)
     by_library = group_pairs(
-        (_library_of(run), (run, name, page)) for run, name, page in zip(runs, names, links, strict=True)
+        (_library_of(run), (run, name, page)) for run, name, page in zip(runs, names, reports, strict=True)
     )
     libraries = [Library(name, _lay_out(versions, changes)) for name, versions in by_library.items()]
     return sorted(libraries, key=lambda each: (*_rank(each.lines[0].documents[0]), each.name))
@@ -103,7 +102,7 @@ def _rank(state: DocumentState) -> tuple[bool, int, float]:
     return not state.tests, -[*LABELS].index(state.label), state.failed / max(state.tests, 1)
 
 
-def _lay_out(runs: Iterable[tuple[JudgedRun, str, str | None]], changes: Mapping[str, str]) -> tuple[BackendLine, ...]:
+def _lay_out(runs: Iterable[tuple[JudgedRun, str, str]], changes: Mapping[str, str]) -> tuple[BackendLine, ...]:
     """Make the lines of one library. `runs`: each with its name and the link to its report."""
     lines = []
     of_backend = group_pairs((str(each[0].evidence.header["backend"]["name"]), each) for each in runs)
@@ -116,7 +115,7 @@ def _lay_out(runs: Iterable[tuple[JudgedRun, str, str | None]], changes: Mapping
             lines.append(
                 BackendLine(
                     name, page, describe_documents(run), _describe_worst(run), special_zero,
-                    tuple(_find_met(run.claims, special_zero)), before, changes.get(page or ""), number == 0,
+                    tuple(_find_met(run.claims, special_zero)), before, changes.get(page), number == 0,
                     bool(count_added(bare.plan, bare.evidence)),
                 )
             )  # fmt: skip

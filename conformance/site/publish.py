@@ -29,7 +29,7 @@ from ..system.progress import track
 from ..system.text import quote_json
 from ..verdict.conclude import ran_in_suite_process
 from ..verdict.rejudge import refuse_unsound
-from .compare_page import PARTS, render_parts
+from .compare_page import PARTS, render_pages
 from .documents import INDEX, write_document_pages
 from .landing import pair_versions
 from .markdown_pages import FOLDER, write_markdown_pages
@@ -205,7 +205,7 @@ def write_pages(
             f"{folder.name}/{PAGE}": f"{folder.name}/since-{before}.html" for folder, (before, *_) in changes.items()
         }
         not_shown = {folder.name: "" if explain_bad_name(folder) else f"{folder.name}/{PAGE}" for folder, _ in stale}
-        for name, text in render_parts(finished, pages, links, not_shown).items():
+        for name, text in render_pages(finished, pages, links, not_shown).items():
             replace_text(reports / name, text)
         _write_others(runs, changes)
     write_markdown_pages(reports / FOLDER, site)  # last, as they link only to what is there

@@ -13,7 +13,7 @@ from conformance.model import Claims, Identity, Outcome, Result
 
 from ..builders import Command, CommandOutput, Records, mini, write_suite
 
-READERS = ("verify", "report", "compare", "diff", "publish")
+READERS = ("verify", "report", "diff", "publish")
 
 
 _MADE: dict[tuple[str, ...], bytes] = {}
@@ -38,8 +38,8 @@ def read_by(command: Command, reader: str, folder: Path) -> CommandOutput:
     if reader == "merge":
         return merge(command, folder)
     words: dict[str, list[object]] = {
-        "verify": [folder], "report": [folder], "compare": [folder, "--out", command.folder / "compare.html"],
-        "diff": [folder, folder], "publish": [command.folder / "reports", folder],
+        "verify": [folder], "report": [folder], "diff": [folder, folder],
+        "publish": [command.folder / "reports", folder],
     }  # fmt: skip
     return command(reader, *words[reader], "--suite", command.folder)
 

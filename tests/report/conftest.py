@@ -11,9 +11,8 @@ from conformance.evidence.results import read
 from conformance.plan.rows import Plan
 from conformance.report import report_page
 from conformance.report.judged_run import conclude_run
-from conformance.site import compare_page
 
-from ..builders import Wrong, bundled_plan, make_once, report_run
+from ..builders import Wrong, bundled_plan, make_once, report_run, write_comparison
 
 
 @pytest.fixture(scope="session")
@@ -27,7 +26,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
             main([*command, "--isolation", "none", "--out", str(out)])
         run = conclude_run(bundled_plan(), read(out / RESULTS))
         (out / PAGE).write_text(report_page.render(run), encoding="utf-8")
-        (out / "compare.html").write_text(compare_page.render([run] * 8), encoding="utf-8")
+        write_comparison([run] * 8, out)
 
     return make_once(tmp_path_factory, "whole", make)
 

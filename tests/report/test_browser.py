@@ -15,12 +15,9 @@ import pytest
 from conformance.plan.rows import Plan
 from conformance.report import diff_report
 from conformance.report.diff import compare_runs
-from conformance.report.render import ASSETS, list_assets
-from conformance.site import compare_page
-from conformance.system.files import replace_text
 from tools.picture import find_chromium
 
-from ..builders import Right, Wrong, finish_run, plan_as_bundled, report_run, rest_exhaustive
+from ..builders import Right, Wrong, plan_as_bundled, report_run, rest_exhaustive, write_comparison
 from .verified import call_only
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,7 +29,7 @@ PUBLISHED = {
     "playground": "playground.html", "docs": "docs/index.html",
 }  # fmt: skip
 """A page of each kind in a site."""
-PAGES = ("report", "well", "part", "compare", "many", "diff", *PUBLISHED)
+PAGES = ("report", "well", "part", "many", "diff", *PUBLISHED)
 CASES = "[data-head=Case]"
 """The table of cases in the chosen backends."""
 pytestmark = pytest.mark.slow
@@ -56,10 +53,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory, small_site: Path) -> dict[st
     folder = tmp_path_factory.mktemp("pages")
     plan: Plan = plan_as_bundled(folder)
     right, wrong = report_run(plan, Right(), folder / "right"), report_run(plan, Wrong(), folder / "wrong")
-    (folder / "compare.html").write_text(compare_page.render([right, wrong]), encoding="utf-8")
-    links = ["right/report.html", "wrong/report.html"]
-    (folder / "published.html").write_text(compare_page.render([right, wrong], links), encoding="utf-8")
-    (folder / "many.html").write_text(compare_page.render([right, wrong] * 12), encoding="utf-8")
+    write_comparison([right, wrong], folder)
+    write_comparison([right, wrong] * 20, folder / "many")
     report_run(plan, Right(), folder / "part", call_only("flattens["))
     found = compare_runs(right.evidence, wrong.evidence, plan)
     (folder / "diff.html").write_text(diff_report.render_html(found), encoding="utf-8")
@@ -67,9 +62,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory, small_site: Path) -> dict[st
         "report": folder / "wrong" / "report.html",
         "well": folder / "right" / "report.html",
         "part": folder / "part" / "report.html",
-        "compare": folder / "compare.html",
-        "published": folder / "published.html",
-        "many": folder / "many.html",
+        "two": folder / "compare.html",
+        "many": folder / "many" / "index.html",
         "diff": folder / "diff.html",
         **{name: small_site / file for name, file in PUBLISHED.items()},
     }
@@ -174,7 +168,7 @@ def test_three_clicks_lead_to_clause_reason_and_command(opened: Open) -> None:
 
 
 def test_filters_on_the_comparison_leave_what_one_alone_fails(opened: Open) -> None:
-    page = opened("compare")
+    page = opened("two")
     page.select_option("[name=show]", "one-fails")
     shown = "all => all.filter(e => e.offsetParent !== null).map(e => e.textContent)"
     cases = page.eval_on_selector_all("[data-s] [id^=case-]", shown)
@@ -184,7 +178,7 @@ def test_filters_on_the_comparison_leave_what_one_alone_fails(opened: Open) -> N
 
 
 def test_chosen_backends_are_side_by_side_differences_first(opened: Open) -> None:
-    page = opened("compare")
+    page = opened("cases")
     page.select_option("[name=b0]", "wrong 1")
     assert not page.locator(CASES).is_visible(), "one backend is compared with nothing"
     page.select_option("[name=b1]", "right 1")
@@ -194,24 +188,25 @@ def test_chosen_backends_are_side_by_side_differences_first(opened: Open) -> Non
     assert rows[2][0].startswith("turns")
     assert [cell[:6] for cell in rows[2][1:]] == ["≠ wron", "✓ pass"]
     assert len(rows) == 6
-    rules = page.eval_on_selector_all("[data-head=Rule] thead tr", "all => all[0].textContent")
-    assert rules == "Rulewrong 1right 1", "rules are in one table, too"
     assert not page.locator(".pairs").first.is_visible()
     assert not page.locator(".all-backends").first.is_visible(), "its numbers are of all backends"
     page.select_option("[name=show]", "disagreements")
     shown = page.eval_on_selector_all(f"{CASES} tbody tr", "all => all.filter(e => !e.hidden).length")
     assert 0 < shown < 4
-    again = opened("compare", page.evaluate("location.hash"))
+    again = opened("cases", page.evaluate("location.hash"))
     assert again.locator(f"{CASES} tbody tr").first.is_visible(), "a choice can be sent as a link"
     again.evaluate("location.hash = '#case-flattens'")
     again.wait_for_selector("#case-flattens", state="visible")
 
 
 def test_a_chosen_cell_leads_to_the_case_in_the_report(opened: Open) -> None:
-    page = opened("published", "#filter:b0=wrong 1&b1=right 1")
+    chosen = "#filter:b0=wrong 1&b1=right 1"
+    rules = opened("rules", chosen).eval_on_selector_all("[data-head=Rule] thead tr", "all => all[0].textContent")
+    assert rules == "Rulewrong 1right 1"
+    page = opened("cases", chosen)
     links = page.eval_on_selector_all(f"{CASES} tbody td", "all => all.map(e => e.firstChild.getAttribute('href'))")
     assert len(links) == 8
-    assert {"wrong/report.html#case-turns", "right/report.html#rule-same-volume"} <= set(links)
+    assert {"wrong-1/report.html#case-turns", "right-1/report.html#rule-same-volume"} <= set(links)
     page.click(f"{CASES} td a")
     page.wait_for_url("**/report.html#case-*")
     assert page.locator(":target").is_visible()
@@ -249,16 +244,8 @@ def test_the_list_of_certificates_shows_only_what_conforms(opened: Open) -> None
     assert not page.locator("tbody tr").is_visible()
 
 
-def test_the_landing_of_forty_backends_has_six_screens(opening: Open, plan: Plan, tmp_path: Path) -> None:
-    runs = [finish_run(plan, each, tmp_path / each.name) for each in (Right(), Wrong())] * 20
-    links = [f"{number}/report.html" for number in range(40)]
-    text = compare_page.render_parts(runs, links, {})["index.html"]
-    for name, part in {
-        "forty.html": text,
-        **{f"{ASSETS}/{name}": part for name, part in list_assets().items()},
-    }.items():
-        replace_text(tmp_path / name, part)
-    page = opening(tmp_path / "forty.html", size=(1440, 900))
+def test_the_landing_of_forty_backends_has_six_screens(opened: Open) -> None:
+    page = opened("many", size=(1440, 900))
     assert 1000 < page.evaluate("document.documentElement.scrollHeight") < 6000
 
 
@@ -373,12 +360,3 @@ def test_a_report_of_ten_thousand_rows_paints_at_once(opening: Open, whole: Path
     page = opening(whole / "report.html")
     paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
     assert paint < 3000, "milliseconds; the budget is 1000 on a quiet machine"
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("width", [360, 1280])
-def test_a_link_within_the_whole_comparison_leads_there(opening: Open, whole: Path, width: int) -> None:
-    page = opening(whole / "compare.html", size=(width, 900))
-    page.click("nav a[href='#observed']")
-    page.wait_for_timeout(500)
-    assert 0 <= page.locator("#observed").bounding_box()["y"] < 200

@@ -90,7 +90,7 @@ def check_all(plan: Plan, evidence: Evidence, terminal: str, texts: Mapping[str,
         )  # fmt: skip
         assert sum(map(failing, of_rules)) == failing(counts)
 
-    (library,) = collect_libraries([bare], ["it"], (), {})
+    (library,) = collect_libraries([bare], ["it"], [""], {})
     (line,) = library.lines
     for each in line.documents:
         assert each.counts == expected.get(each.document.id, {})

@@ -479,26 +479,7 @@ def test_a_drawn_row_that_may_have_failed_unkept_is_not_compared(plan: Plan, tmp
     assert found.not_compared == 1
 
 
-def test_the_data_of_a_comparison_name_the_cases(command: Command) -> None:
-    command.run("reference")
-    command.run("planted:zero-flag-ignored", out=(other := command.folder / "wrong")).expect(1)
-    words = (command.out, other, "--suite", command.folder, "--out", command.folder / "page.html", "--json")
-    data = command("compare", *words).expect(0).data
-    assert data.keys() == {"out", "backends", "cases", "disagreements", "one_fails"}
-    assert data["one_fails"] == data["disagreements"] != []
-
-
-def test_runs_of_no_row_in_common_are_not_said_to_agree(command: Command) -> None:
-    command.run("reference", "-k", "flattens")
-    command.run("reference", "-k", "two-infers", out=(other := command.folder / "other"))
-    words = (command.out, other, "--suite", command.folder, "--out", command.folder / "page.html")
-    assert "no case was called in two of them" in command("compare", *words).expect(0).out
-    both = (command.out, command.out, *words[2:])
-    assert "two backends or more: 0 differ, 0 fail in one" in command("compare", *both).expect(0).out
-
-
-@pytest.mark.parametrize("name", ["diff", "compare"])
-def test_a_full_disk_leaves_the_page_of_before(reporting: Command, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_a_full_disk_leaves_the_page_of_before(reporting: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -506,7 +487,7 @@ def test_a_full_disk_leaves_the_page_of_before(reporting: Command, monkeypatch: 
     (page := reporting.folder / "page.html").write_text("before")
     monkeypatch.setattr(os, "replace", full)
     words = (reporting.out, reporting.out, "--suite", reporting.folder, "--out", page)
-    reporting(name, *words).expect(2, err=f"{page}: No space left on device")
+    reporting("diff", *words).expect(2, err=f"{page}: No space left on device")
     assert page.read_text() == "before"
 
 

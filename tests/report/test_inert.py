@@ -75,8 +75,6 @@ COMMANDS = {
     "verify": ("verify", "{a}", "--suite", "{suite}"),
     "verify of what fails": ("verify", "{b}", "--suite", "{suite}"),
     "verify --json": ("verify", "{b}", "--suite", "{suite}", "--json"),
-    "compare": ("compare", "{a}", "{b}", "--suite", "{suite}", "--out", "{out}/page.html"),
-    "compare --json": ("compare", "{a}", "{b}", "--suite", "{suite}", "--out", "{out}/page.html", "--json"),
     "diff": ("diff", "{a}", "{b}", "--suite", "{suite}"),
     "diff --json": ("diff", "{a}", "{b}", "--suite", "{suite}", "--json"),
     "diff to a file": ("diff", "{a}", "{b}", "--suite", "{suite}", "--out", f"{{out}}/{HOSTILE}.md"),

@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from conformance.evidence.results import read
 from conformance.model import Outcome, Result
-from conformance.plan.rows import Plan, parse_drawn_id
+from conformance.plan.rows import Plan
 from conformance.report.judged_run import JudgedRun
 from conformance.report.table_sections import collect_rules
-from conformance.site.compare_page import differs, does_one_fail, name_runs, render
+from conformance.site.compare_page import differs, does_one_fail, name_runs
 
-from ..builders import Command, OnlyStatic, Right, Wrong, finish_run
+from ..builders import OnlyStatic, Right, Wrong, compare, finish_run
 
 Runs = list[JudgedRun]
 
@@ -22,6 +21,11 @@ Runs = list[JudgedRun]
 def runs(plan: Plan, tmp_path: Path) -> Runs:
     """A run of a right backend and one of a wrong one."""
     return [finish_run(plan, Right(), tmp_path / "right"), finish_run(plan, Wrong(), tmp_path / "wrong")]
+
+
+def render(runs: Runs) -> str:
+    """All pages in one text."""
+    return "".join(compare(runs).values())
 
 
 def lines(page: str, name: str) -> dict[str, str]:
@@ -88,9 +92,9 @@ def test_what_most_did_is_told_last_and_by_number(runs: Runs) -> None:
 
 
 def test_a_line_has_the_group_of_each_backend(runs: Runs) -> None:
-    page = render(runs)
+    page = compare(runs)["compare.html"]
     found = lines(page, "cases")
-    cells = json.loads(page.split('id="cells">')[1].split("</script>")[0])
+    cells = json.loads(page.rpartition('id="cells">')[2].split("</script>")[0])
 
     def cells_of(case: str) -> list[str]:
         (number,) = re.findall(r"data-c=(\d+)", found[case])
@@ -101,8 +105,8 @@ def test_a_line_has_the_group_of_each_backend(runs: Runs) -> None:
 
 
 def test_a_failing_backend_leads_to_its_report(runs: Runs) -> None:
-    line = lines(render(runs, ["a/report.html", "b/report.html"]), "rules")["dst-has-shape-rank"]
-    assert re.findall(r'href="([^"]*)"', line) == ["#rule-dst-has-shape-rank", "b/report.html"]
+    line = lines(render(runs), "rules")["dst-has-shape-rank"]
+    assert re.findall(r'href="([^"]*)"', line) == ["spec/differences.html#rule-dst-has-shape-rank", "1/report.html"]
 
 
 def words(markup: str) -> str:
@@ -149,35 +153,9 @@ def test_what_documents_leave_open_is_shown_for_each_backend(runs: Runs) -> None
     assert 'data-s="disagreements' in line
 
 
-def test_the_page_has_the_digests_and_loads_nothing(runs: Runs) -> None:
-    page = render(runs)
-    assert all(run.evidence.sha256 in page for run in runs)
-    assert "default-src 'none'" in page
-    assert not re.search(r'\b(?:src|href)="(?!#|data:)', page)
-    assert " on" + "click" not in page
-
-
-def test_the_command_refuses_evidence_of_another_suite(plan: Plan, command: Command) -> None:
-    other, page = command.folder / "other", command.folder / "new" / "page.html"
-    command.run("reference", "-k", "flattens").expect(4)
-    finish_run(plan, Right(), other)
-    words = (command.out, command.out / "results.jsonl", "--suite", command.folder)
-    command("compare", *words, "--out", page).expect(
-        0, out="of 1 case called in two backends or more: 0 differ, 0 fail in one"
-    )
-    assert "2 backends, " in page.read_text(encoding="utf-8")
-    command("compare", command.out, other, "--suite", command.folder).expect(2, err="is of a suite with digest")
-    command("compare", command.folder, "--suite", command.folder).expect(2)
-
-
-@pytest.mark.slow
-def test_the_command_counts_drawn_rows_that_failed(command: Command) -> None:
-    """Evidence holds the first of each kind, and counts all."""
-    command.run("planted:rejects-everything", "--drawn-rows", "60").expect(1)
-    results = read(command.out / "results.jsonl")
-    drawn = sum(result.is_failure and parse_drawn_id(result.row) is not None for result in results.results)
-    words = ("compare", command.out, command.out, "--suite", command.folder, "--out", command.folder / "page.html")
-    said = command(*words, "--json").expect(0).data["backends"]
-    assert {each["drawn_rows_that_fail"] for each in said} == {results.drawn.failed}
-    assert results.drawn.failed > drawn
-    command(*words).expect(0, text="failed, and are not compared")
+def test_each_page_names_its_suite_and_loads_nothing_of_others(runs: Runs, plan: Plan) -> None:
+    for page in compare(runs).values():
+        assert plan.suite.digest[:12] in page
+        assert "default-src 'none'" in page
+        assert not re.search(r'\b(?:src|href)="(?:https?:)?//', page)
+        assert " on" + "click" not in page

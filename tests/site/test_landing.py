@@ -14,12 +14,24 @@ from conformance.plan.rows import Plan
 from conformance.report import report_page
 from conformance.report.judged_run import JudgedRun, conclude_run
 from conformance.report.summary import describe_documents
-from conformance.site.compare_page import name_runs, render
+from conformance.site.compare_page import name_runs
 from conformance.site.landing import _name_worst, answer_question, collect_libraries, collect_numbers
 from conformance.verdict.cause import Cause
 from conformance.verdict.failure_kinds import FailureKind
 
-from ..builders import CASES, Command, OnlyStatic, RejectsAll, Right, Wrong, WrongBefore, finish_run, plan_as_bundled
+from ..builders import (
+    CASES,
+    Command,
+    OnlyStatic,
+    RejectsAll,
+    Right,
+    Wrong,
+    WrongBefore,
+    compare,
+    finish_run,
+    plan_as_bundled,
+    write_comparison,
+)
 from ..report.page import Page
 from ..report.test_browser import Open, chromium, opening
 
@@ -40,7 +52,7 @@ def runs(plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> list[JudgedRun
 
 
 def test_what_conforms_comes_first_and_versions_together(runs: list[JudgedRun]) -> None:
-    libraries = collect_libraries(runs, name_runs(runs), (), {})
+    libraries = collect_libraries(runs, name_runs(runs), [""] * len(runs), {})
     assert [library.name for library in libraries] == ["right", "wrong"]
     assert [line.name for line in libraries[0].lines] == ["right 1.10", "right 1", "right 0.9"]
     assert [line.latest for line in libraries[0].lines] == [True, False, False]
@@ -60,9 +72,9 @@ def test_a_result_of_an_earlier_suite_says_so(runs: list[JudgedRun], plan: Plan)
     old, new = (replace(run, plan=later) for run in runs[2:])
     header = {**new.evidence.header, "suite": {**new.evidence.header["suite"], "digest": "e" * 64}}
     both = [old, replace(new, evidence=replace(new.evidence, header=header))]
-    (library,) = collect_libraries(both, name_runs(both), (), {})
+    (library,) = collect_libraries(both, name_runs(both), [""] * len(both), {})
     assert [line.is_earlier for line in library.lines] == [True, False]
-    assert "run with an earlier suite" in render(both)
+    assert "run with an earlier suite" in compare(both)["index.html"]
     assert "which has all its rows and 1 case more" in report_page.render(old)
 
 
@@ -97,12 +109,13 @@ def test_who_answers_special_zero(tmp_path: Path) -> None:
     backends = (Heeds(), Copies(), CopiesByAdapter(), Right())
     plan = plan_as_bundled(tmp_path / "suite", CASES + BOTH_ZEROS)
     runs = [finish_run(plan, each, tmp_path / each.name) for each in backends]
-    libraries = collect_libraries(runs, name_runs(runs), (), {})
+    libraries = collect_libraries(runs, name_runs(runs), [""] * len(runs), {})
     lines = {library.name: library.lines[0] for library in libraries}
     who = {"heeds": "own", "copies": "a 0 copies", "copies-by-adapter": "by the adapter", "right": "none"}
     assert {name: line.special_zero for name, line in lines.items()} == who
     assert [name for name, line in lines.items() if "own" in line.has] == ["heeds"]
-    assert {f"“{words}”" for words in who.values()} - set(re.findall("“[^”]+”", render(runs))) == {"“own”"}
+    page = compare(runs)["index.html"]
+    assert {f"“{words}”" for words in who.values()} - set(re.findall("“[^”]+”", page)) == {"“own”"}
     assert ". ".join(answer_question(libraries)) == (
         "heeds 1, with the library's own special_zero, does not conform to StaticReshape, oneAPI Specification. "
         "copies-by-adapter 1, if the adapter adds special_zero, does not conform. "
@@ -120,7 +133,7 @@ def test_backends_of_one_library_are_together(runs: list[JudgedRun]) -> None:
 
     on_device = made_by(runs[0], "torch-cuda", "torch@cuda:1")
     made = [made_by(runs[1], "torch"), on_device, made_by(runs[0], "torch-compile"), made_by(runs[3], "torch")]
-    (library,) = collect_libraries(made, name_runs(made), (), {})
+    (library,) = collect_libraries(made, name_runs(made), [""] * len(made), {})
     assert library.name == "torch"
     assert [line.name for line in library.lines] == ["torch 1", "torch-cuda 1", "torch-compile 1", "torch 0.9"], (
         "the best of the newest first"
@@ -128,7 +141,7 @@ def test_backends_of_one_library_are_together(runs: list[JudgedRun]) -> None:
 
 
 def test_a_cell_counts_the_tests_that_fail(runs: list[JudgedRun]) -> None:
-    line = collect_libraries(runs, name_runs(runs), (), {})[1].lines[0]
+    line = collect_libraries(runs, name_runs(runs), [""] * len(runs), {})[1].lines[0]
     standings = [each for each in runs[0].standings if each.document == "static-oneapi"]
     cell = next(each for each in line.documents if each.document.id == "static-oneapi")
     assert cell.failed == sum(each.counts.get("fail", 0) for each in standings) > 0
@@ -155,7 +168,6 @@ class InfersByAdapter(Right):
 
 def test_all_that_an_adapter_answers_is_named(plan: Plan, tmp_path: Path) -> None:
     run = finish_run(plan, InfersByAdapter(), tmp_path)
-    assert "special_zero, -1" in Page(render([run])).text
     text = Page(report_page.render(run)).text
     assert "special_zero, -1" in text
     assert "-1 (answered by the adapter)" in text
@@ -163,14 +175,13 @@ def test_all_that_an_adapter_answers_is_named(plan: Plan, tmp_path: Path) -> Non
 
 
 def test_cells_lead_to_the_document_and_the_case_in_the_report(runs: list[JudgedRun], plan: Plan) -> None:
-    pages = [f"folder-{number}/report.html" for number in range(len(runs))]
-    page = render(runs, pages)
+    pages = [f"{number}/report.html" for number in range(len(runs))]
+    page = compare(runs)["index.html"]
     for link in pages:
         for document in plan.suite.spec.documents:
             assert f'href="{link}#document-{document}"' in page
-    assert 'href="folder-0/report.html"' in page
-    links = set(re.findall(r'<a href="([^"#]+)', page))
-    assert links == set(pages)
+    assert 'href="0/report.html"' in page
+    assert set(re.findall(r'<a href="([^"#]+/report.html)', page)) == set(pages)
 
 
 @pytest.fixture
@@ -178,7 +189,7 @@ def opened(opening: Open, tmp_path: Path) -> Open:
     """Opens the page of some runs."""
 
     def open_(runs: list[JudgedRun]) -> Any:
-        (tmp_path / "index.html").write_text(render(runs), encoding="utf-8")
+        write_comparison(runs, tmp_path)
         return opening(tmp_path / "index.html")
 
     return open_
@@ -271,7 +282,7 @@ def test_search_finds_libraries_rules_and_cases(page: Any) -> None:
     page.fill("[name=text]", "wrong")
     assert page.inner_text(".found") == "No library of this name fits what you need."
     page.fill("[name=text]", "same volume")
-    assert page.get_attribute(".found a", "href") == "#rule-same-volume"
+    assert page.get_attribute(".found a", "href") == "rules.html#rule-same-volume"
 
 
 @pytest.mark.slow
@@ -285,7 +296,7 @@ def test_search_finds_a_library_by_its_other_name(opened: Open, plan: Plan, tmp_
 
 @pytest.mark.slow
 def test_all_of_a_line_is_of_the_chosen_document(page: Any, runs: list[JudgedRun]) -> None:
-    of_wrong = collect_libraries(runs, name_runs(runs), (), {})[1].lines[0]
+    of_wrong = collect_libraries(runs, name_runs(runs), [""] * len(runs), {})[1].lines[0]
     for at in (1, 0):
         page.select_option("[name=document]", str(at))
         cells = page.eval_on_selector("tr:has-text('wrong 1')", "row => Array.from(row.cells, cell => cell.innerText)")
@@ -299,7 +310,7 @@ def test_all_of_a_line_is_of_the_chosen_document(page: Any, runs: list[JudgedRun
 @pytest.mark.slow
 def test_a_phone_shows_the_numbers_that_are_not_0(page: Any, runs: list[JudgedRun]) -> None:
     page.set_viewport_size({"width": 390, "height": 800})
-    wrong = collect_libraries(runs, name_runs(runs), (), {})[1].lines[0].documents[0]
+    wrong = collect_libraries(runs, name_runs(runs), [""] * len(runs), {})[1].lines[0].documents[0]
     shown = """row => [...row.cells].filter(e => e.dataset.d && e.offsetParent)
         .map(e => [getComputedStyle(e, '::before').content.slice(1, -3), e.textContent.trim()])"""
     numbers = [(words.capitalize(), str(n)) for words, n in zip(SEVERITIES, wrong.numbers, strict=True) if n]

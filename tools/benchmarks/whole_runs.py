@@ -24,9 +24,11 @@ from conformance.load.cases import load_suite
 from conformance.model import Adapter, Rejected
 from conformance.plan.rows import Plan, Row, plan_of
 from conformance.report.judged_run import JudgedRun, conclude_run
+from conformance.report.render import ASSETS, list_assets
 from conformance.run.row import run_rows
 from conformance.runner.run_suite import RunRequest, run_suite
-from conformance.site.compare_page import render
+from conformance.site.compare_page import COMPARED, render_pages
+from conformance.system.files import replace_text
 from tools.picture import find_chromium
 
 from .clock import REPEATS, Measured, cpu, cpu_of_command, once, peak_of_command
@@ -223,10 +225,12 @@ def filter_of_the_comparison() -> Measured:
 
     sync_api = import_module("playwright.sync_api")  # not among what the suite wants
     with tempfile.TemporaryDirectory() as name, sync_api.sync_playwright() as playwright:
-        folder, page = Path(name), Path(name) / "page.html"
+        folder, page = Path(name), Path(name) / COMPARED
         bad = "conformance.adapters.planted:AcceptsEverything"
         runs = [run_and_load("reference", folder / "good"), run_and_load(bad, folder / "bad")]
-        page.write_text(render(runs * 12), encoding="utf-8")
+        page.write_text(render_pages(runs * 12, [""] * 24, {}, {})[COMPARED], encoding="utf-8")
+        for asset, text in list_assets().items():
+            replace_text(folder / ASSETS / asset, text)
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox"])
         try:
             tab = browser.new_page()
