@@ -509,7 +509,11 @@ def test_the_files_of_a_process_of_somebody_else_are_missed(tmp_path: Path, monk
         return iter(()) if b"sleep" in Path(f"/proc/{pid}/cmdline").read_bytes() else before(pid, beginning)
 
     monkeypatch.setattr(subject, "_mappings_of", read_own)
-    found = subject_of(adapter(tmp_path, "import subprocess; subprocess.Popen(['sleep', '60'])"))
+    code = """import subprocess
+started = subprocess.Popen(["sleep", "60"])
+while not open(f"/proc/{started.pid}/cmdline").read():  # the system fills it in a moment after the start
+    pass"""
+    found = subject_of(adapter(tmp_path, code))
     assert "the files of sleep" in found.not_named
 
 
