@@ -191,6 +191,8 @@ def _show(report: Verification, unmet: Sequence[str], repeated: Repetition | Non
         rows, style = count_noun(repeated.rows, "row"), "red" if repeated.differences else "green"
         text = f"{rows} called again on {repeated.backend}: {same:,} gave what the evidence says"
         say(paint(style, with_sign(not repeated.differences, text)))
+        if repeated.details:
+            say(wrap(f"the backend describes itself otherwise here: {repeated.details}"))
     for what in unmet:
         say(paint("red", with_sign(False, what)))
 

@@ -25,7 +25,7 @@ from ..model import (
 )
 from ..model.cases import CASE_KEYS, STEP_KEYS
 from ..model.types import WIDTH, range_of
-from ..system.text import describe_unknown, quote
+from ..system.text import describe_unknown, quote, quote_json
 from .each import UnusableSteps, find_first_name, format_values, write_out
 from .folders import digest_of_folders, find_cases_folder, find_folders, find_spec_folder, layers
 from .locks import LOCK, find_earlier_suites, read_lock
@@ -255,7 +255,7 @@ class _CaseReader:
             self.wrong("attributes", f"{name}: {len(values)} values of one {type_}; write one, or type: {type_}[]")
         for element in values:
             if not _is_of_type(element, type_):
-                self.wrong("attributes", f"{name}: {quote(element)} is no {type_}; correct the value or the type")
+                self.wrong("attributes", f"{name}: {quote_json(element)} is no {type_}; correct the value or the type")
         return Operand(type_, dims, values)
 
     def step(self, entry: YamlMap, written_out: Mapping[str, Any] | None = None) -> Step:

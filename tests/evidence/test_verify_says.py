@@ -87,6 +87,9 @@ def test_rows_called_again_show_evidence_of_another_backend(command: Command) ->
 def test_rows_are_called_again_on_the_same_backend_only(command: Command) -> None:
     run_once(command)
     verify(command, "--repeat", 3, mini("Bent")).expect(3, err="the evidence is of reference")
+    rewrite(command.out / "results.jsonl", lambda records: records[0]["backend"]["detail"].update(build="debug"))
+    otherwise = 'the backend describes itself otherwise here: "build" was null, not "debug"'
+    assert otherwise in verify(command, "--repeat", 3, "reference").expect(0).out
     rewrite(command.out / "results.jsonl", lambda records: records[0]["claims"].update(answers_special_zero=True))
     verify(command, "--repeat", 3, "reference").expect(3, err="does not claim what the evidence says it claimed")
     rewrite(command.out / "results.jsonl", lambda records: records[0]["backend"].update(version="0"))

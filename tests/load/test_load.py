@@ -376,10 +376,10 @@ WRONG_CASES: dict[str, tuple[str, str, int, str]] = {
             ("type: bool, values: []", "0 values of one bool; write one, or type: bool[]"),
             ("type: s64, values: [0, 1]", "2 values of one s64; write one, or type: s64[]"),
             ("type: bool, values: 2", "2 is no bool; correct the value or the type"),
-            ("type: s64, values: true", "True is no s64"),
+            ("type: s64, values: true", "true is no s64"),
             ("type: u8, values: 256", "256 is no u8"),
             ("type: string, values: 1", "1 is no string"),
-            ("type: f32, values: one", "'one' is no f32"),
+            ("type: f32, values: one", '"one" is no f32'),
         )
     },
     "no such input": ("    expect:", "    inputs: {weights: missing}\n    expect:", 8, "unknown key 'weights'"),
