@@ -13,7 +13,7 @@ from ..plan.rows import Row, parse_drawn_id
 from ..plan.steps import StepMeaning
 from ..system.groups import group_pairs
 from ..system.text import shorten
-from ..verdict.blame import Blamed, find_heaviest
+from ..verdict.blame import Blamed, find_worst
 from ..verdict.failure_kinds import FailureKind, list_shown_lines
 from .answer_lines import AnswerLine, CaseAnswer, Filters, StepCall, describe_steps, make_line, number_filter
 from .judged_run import FailureCounts, JudgedRun, Wants
@@ -260,10 +260,11 @@ def _make_short(run: JudgedRun, filters: Filters, rows: Sequence[RowResult], is_
 
 
 def _find_broken(spec: Spec, rule: Rule, blames: dict[str, Blamed], documents: Container[str]) -> BrokenRule:
-    """Find the rule that decides the heaviest blame, or `rule` if nothing is blamed, and the words that state it."""
-    if worst := find_heaviest(blames.values()):
+    """Find the rule that the worst test breaks, or `rule` if nothing is blamed, and the words that state it."""
+    if worst := find_worst(blames.values()):
         rule = spec.rules.get(worst.premise.rule, rule)
-        documents = [name for name, each in blames.items() if each.blame == worst.blame]
+        like_it = (worst.blame, worst.premise.rule)
+        documents = [name for name, each in blames.items() if (each.blame, each.premise.rule) == like_it]
     return BrokenRule(rule, tuple(_list_clauses(spec, rule, documents)))
 
 

@@ -9,7 +9,7 @@ from ..model import BAD, FAIL, NOT_RUN, RIGHT, Verdict, worst
 from ..plan.rows import Row
 from ..system.exit_codes import VOIDS_VERDICTS
 from ..system.groups import group_pairs
-from ..verdict.blame import find_worst_severity
+from ..verdict.blame import find_worst
 from ..verdict.failure_kinds import list_shown_lines
 from .failure_text import format_failure
 from .judged_run import JudgedRun
@@ -107,7 +107,8 @@ def _add_row(run: JudgedRun, suite: Element, result: RowResult) -> None:
     elif element:
         diagnosis = result.diagnosis or verdict
         cause = run.conclusion.causes.get(row.id)
-        what = f"{find_worst_severity(blames.values()) or verdict}: {cause.title if cause else diagnosis}"
+        worst = find_worst(blames.values())
+        what = f"{worst.severity if worst else verdict}: {cause.title if cause else diagnosis}"
         failure = make(test, element, type=diagnosis, message=f"{what} ({', '.join(result.failing)})")
         text = format_failure(result, run.plan.suite.spec.rules, run.commands(result), blames)
         failure.text = "\n".join([text, *map(visible, list_shown_lines(row, result.result, True))])

@@ -15,7 +15,7 @@ from ..report.table_sections import RuleRow, collect_rules, group_observations
 from ..report.wording import format_answer, format_step
 from ..system.groups import group_pairs
 from ..system.terminal import count_noun
-from ..verdict.blame import find_worst_severity
+from ..verdict.blame import Blamed, find_worst
 from .landing import NEEDS, answer_question, collect_libraries, collect_numbers
 
 _MUTE = frozenset((NOT_RUN, NOT_CLAIMED))
@@ -201,9 +201,9 @@ def _list_kinds(apart: bool, is_alone: bool) -> str:
     return " ".join(kind for kind, holds in kinds.items() if holds)
 
 
-def _find_worst_severity(run: JudgedRun, rows: Iterable[RowResult]) -> Severity | None:
-    blames = run.conclusion.blames
-    return find_worst_severity(blamed for result in rows for blamed in blames.get(result.row.id, {}).values())
+def _find_worst_severity(blamed: Iterable[Blamed]) -> Severity | None:
+    found = find_worst(blamed)
+    return found.severity if found else None
 
 
 def _collect_rules(runs: Mapping[str, JudgedRun]) -> Iterator[RuleLine]:
@@ -234,7 +234,7 @@ def _group_rule(entries: Mapping[str, RuleRow]) -> list[AlikeBackends]:
 def _summarize_rule(entry: RuleRow) -> CaseOutcome:
     """Say what the tests of a rule show: a test that breaks another rule shows nothing of this one."""
     if entry.broken:
-        return CaseOutcome(FAIL, find_worst_severity(entry.broken), ())
+        return CaseOutcome(FAIL, _find_worst_severity(entry.broken), ())
     others = [verdict for verdict in entry.counts if verdict != FAIL]
     nothing = FAIL if entry.counts else NOT_CLAIMED if entry.cases else NOT_RUN
     return CaseOutcome(worst(others or [nothing]), None, ())
@@ -317,8 +317,9 @@ def _summarize_case(run: JudgedRun, rows: Sequence[RowResult]) -> CaseOutcome:
     if word in _MUTE:
         return CaseOutcome(word, None, ())
     deciding = [result for result in rows if result.worst == word]
+    blamed = [each for result in deciding for each in run.conclusion.blames.get(result.row.id, {}).values()]
     answers = sorted({_format_without_message(result) for result in deciding})
-    return CaseOutcome(word, _find_worst_severity(run, deciding), tuple(answers))
+    return CaseOutcome(word, _find_worst_severity(blamed), tuple(answers))
 
 
 def _format_without_message(result: RowResult) -> str:

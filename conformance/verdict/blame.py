@@ -396,9 +396,19 @@ def severity_of(outcome: Outcome, kind: Kind) -> Severity:
     return "accepts an illegal call" if kind == "illegal" and not outcome.side_effects else "wrong answer"
 
 
-def find_heaviest(blamed: Iterable[Blamed]) -> Blamed | None:
-    """Return what is blamed most heavily for a row in several documents; None if only the adapter went wrong."""
-    return min(blamed, key=lambda each: HEAVIEST_FIRST.index(each.blame), default=None)
+def find_worst(blamed: Iterable[Blamed]) -> Blamed | None:
+    """Return the worst of what is blamed, by severity and then by blame; None if only the adapter went wrong.
+
+    A row may do one thing in a document and another in the next: what it does and breaks is said of the same one.
+    """
+    return min(blamed, key=rank_of, default=None)
+
+
+def rank_of(blamed: Blamed | None) -> tuple[int, int]:
+    """Rank what is blamed: the worst severity first, then the heaviest blame; an error of the adapter is last."""
+    if not blamed:
+        return len(SEVERITIES), len(HEAVIEST_FIRST)
+    return SEVERITIES.index(blamed.severity), HEAVIEST_FIRST.index(blamed.blame)
 
 
 def describe_blames(blamed: Iterable[Blamed]) -> str:
@@ -411,11 +421,6 @@ def describe_blames(blamed: Iterable[Blamed]) -> str:
     doing = [f"{does[each]:,} {describe_severity(each, does[each])}" for each in SEVERITIES if does[each]]
     breaking = [f"{each} in {breaks[each]:,}" if len(breaks) > 1 else each for each in HEAVIEST_FIRST if breaks[each]]
     return "; ".join(filter(None, (", ".join(doing) if len(doing) > 1 else "", ", ".join(breaking))))
-
-
-def find_worst_severity(blamed: Iterable[Blamed]) -> Severity | None:
-    """Return the worst that a row does in several documents; None if only the adapter went wrong."""
-    return min((each.severity for each in blamed), key=SEVERITIES.index, default=None)
 
 
 def _rank_weakness(premise: Premise) -> int:

@@ -12,13 +12,13 @@ from ..evidence.results import Evidence, Target
 from ..model import BAD, WAIVED, Claims, Result, Verdict
 from ..model.cases import list_given_keys
 from ..model.results import RightAlone
-from ..model.verdicts import SEVERITIES, Severity
+from ..model.verdicts import Severity
 from ..plan.memory import volume_of
 from ..plan.rows import Plan, Row, parse_drawn_id
 from ..run.judge import UNCLAIMED
 from ..system.groups import group_pairs
 from ..system.terminal import count_noun
-from .blame import HEAVIEST_FIRST, MUST_REJECT, Blamed, describe_blames, find_heaviest, find_worst_severity
+from .blame import MUST_REJECT, Blamed, describe_blames, find_worst, rank_of
 from .cause import Cause
 from .conclude import Conclusion
 from .standing import has_standing, list_counted_documents
@@ -60,7 +60,7 @@ class KindUnderRule:
 
     common: FailureKind
     rule: str | None
-    """The rule that its rows break most heavily, or the first if the cause is known; None for an adapter error."""
+    """The rule that the worst of its tests break, or the first if the cause is known; None for an adapter error."""
     members: tuple[Failed, ...]
     tests: int
     """The tests of these rows that fail; of waived rows, those that are waived."""
@@ -137,11 +137,7 @@ def group_by_kind(rows: Iterable[Failed], conclusion: Conclusion) -> list[tuple[
     causes = conclusion.causes
 
     def weight(row: Row) -> tuple[int, int]:
-        severity, worst = _worst_of(row, conclusion)
-        return (
-            SEVERITIES.index(severity) if severity else len(SEVERITIES),
-            HEAVIEST_FIRST.index(worst.blame) if worst else len(HEAVIEST_FIRST),
-        )
+        return rank_of(_worst_of(row, conclusion))
 
     alike = group_pairs((causes.get(row.id) or (weight(row), result.diagnosis), (row, result)) for row, result in rows)
 
@@ -162,17 +158,16 @@ def group_by_kind(rows: Iterable[Failed], conclusion: Conclusion) -> list[tuple[
 def _kind_of(same: Sequence[Failed], conclusion: Conclusion) -> FailureKind:
     """Return the kind of failures that are alike, the worst in front."""
     row, result = same[0]
-    cause, (severity, worst) = conclusion.causes.get(row.id), _worst_of(row, conclusion)
+    cause, worst = conclusion.causes.get(row.id), _worst_of(row, conclusion)
     if cause:
         blame = describe_blames(each for row, _ in same for each in conclusion.blames.get(row.id, {}).values())
     else:
         blame = worst.blame if worst else ""
-    return FailureKind(cause, severity, blame, result.diagnosis or "no diagnosis")
+    return FailureKind(cause, worst.severity if worst else None, blame, result.diagnosis or "no diagnosis")
 
 
-def _worst_of(row: Row, conclusion: Conclusion) -> tuple[Severity | None, Blamed | None]:
-    blamed = conclusion.blames.get(row.id, {}).values()
-    return find_worst_severity(blamed), find_heaviest(blamed)
+def _worst_of(row: Row, conclusion: Conclusion) -> Blamed | None:
+    return find_worst(conclusion.blames.get(row.id, {}).values())
 
 
 def _rank_effort(row: Row) -> tuple[bool, bool, bool, int, int]:
@@ -204,7 +199,7 @@ def group_failures(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> Fa
     numbers = {row.id: _count_tests_of((row, result), verdicts, target, claims) for row, result in shown}
     kinds = []
     for common, same in group_by_kind(shown, conclusion):
-        worst = {row.id: _worst_of(row, conclusion)[1] for row, _ in same if numbers[row.id]}
+        worst = {row.id: _worst_of(row, conclusion) for row, _ in same if numbers[row.id]}
         rules = {row: blamed.premise.rule if blamed else None for row, blamed in worst.items()}
         tests = ((row, result) for row, result in same if row.id in rules)
         # rows that fail alike may break several rules: they are told apart, unless one cause explains them all

@@ -20,6 +20,7 @@ from conformance.report import junit, markdown, report_page
 from conformance.report.failure_section import IN_FULL, FailureGroup, collect_failures
 from conformance.report.judged_run import FailureCounts, JudgedRun
 from conformance.report.values import ShownElements, format_number, show_elements
+from conformance.verdict.blame import Blamed, Premise
 from conformance.verdict.cause import Cause
 from conformance.verdict.failure_kinds import group_by_kind, group_failures
 
@@ -89,6 +90,19 @@ def test_a_cause_says_all_that_its_tests_do_and_break(run: JudgedRun) -> None:
     assert sum(blames.values()) == kind.tests
     (on_page,) = replace(run, conclusion=conclusion).failures
     assert on_page == kind.common
+
+
+def test_what_a_failure_does_and_what_it_breaks_are_said_of_one_document(run: JudgedRun) -> None:
+    """Here the worst that a row does breaks our ruling; in another document it does less, and breaks its words."""
+    row = next(each for each in run.failing if len(each.failing) > 1)
+    rejects = Blamed("breaks the text", Premise("lower-bound", "stated"), "rejects a legal call")
+    errs = Blamed("breaks only our ruling", Premise("same-volume", "our ruling"), "wrong answer")
+    of_documents = dict(zip(row.failing, (rejects, errs), strict=False))
+    changed = replace(run, conclusion=replace(run.conclusion, blames={row.row.id: of_documents}))
+    kind = group_failures(changed.plan, changed.evidence, changed.conclusion).kinds[0]
+    assert (kind.common.severity, kind.common.blame, kind.rule) == (errs.severity, errs.blame, "same-volume")
+    entry = next(iter(collect_failures(changed, {}, IN_FULL))).full[0]
+    assert [each.rule.id for each in entry.decisive] == ["same-volume"]
 
 
 FLAKY = Outcome("crash", message="signal 11 (flaky: not alone in a fresh process; it was the first call)")
