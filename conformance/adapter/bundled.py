@@ -22,6 +22,8 @@ class Bundled(NamedTuple):
     """The environment variable that may name the library instead."""
     device: str = "cpu"
     """The device that it takes if none is named."""
+    library: str = ""
+    """The name of the library: the module's, unless several modules call one library."""
     also: str = ""
     """Other names of the library; only its first backend has them."""
     not_tried: tuple[str, ...] = ()
@@ -68,7 +70,8 @@ def read_bundled_backends() -> dict[str, Bundled]:
         module, _, class_name = entry["class"].partition(":")
         install = f"pip install {entry['pip']}" if "pip" in entry else None
         others = {key: entry[key] for key in ("variable", "device", "also") if key in entry}
-        backends[name] = Bundled(module, class_name, install, **others, not_tried=tuple(entry.get("not_tried", ())))
+        others |= {"library": entry.get("library", module), "not_tried": tuple(entry.get("not_tried", ()))}
+        backends[name] = Bundled(module, class_name, install, **others)
     return backends
 
 

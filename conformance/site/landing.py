@@ -68,7 +68,7 @@ class Library(NamedTuple):
     def also(self) -> str:
         """Other names that a reader may search for."""
         return " ".join(
-            filter(None, (each.also for each in read_bundled_backends().values() if each.module == self.name))
+            filter(None, (each.also for each in read_bundled_backends().values() if each.library == self.name))
         )
 
 
@@ -92,9 +92,9 @@ def collect_libraries(
 
 
 def _library_of(run: JudgedRun) -> str:
-    """Return the module of a bundled adapter, one for each library; of another adapter, the name of its backend."""
+    """Return the library of a bundled adapter; of another adapter, the name of its backend."""
     bundled = find_bundled(run.backend)
-    return bundled.module if bundled else str(run.evidence.header["backend"]["name"])
+    return bundled.library if bundled else str(run.evidence.header["backend"]["name"])
 
 
 def _rank(state: DocumentState) -> tuple[bool, int, float]:

@@ -125,7 +125,7 @@ def test_who_answers_special_zero(tmp_path: Path) -> None:
 
 
 def test_backends_of_one_library_are_together(runs: list[JudgedRun]) -> None:
-    """Evidence of two bundled adapters of one module, one on a device too: the newest of each, then the older ones."""
+    """Evidence of two bundled adapters of one library, one on a device too: the newest of each, then the older ones."""
 
     def made_by(run: JudgedRun, name: str, adapter: str | None = None) -> JudgedRun:
         backend = {**run.evidence.header["backend"], "name": name, "adapter": adapter or name}
@@ -138,6 +138,9 @@ def test_backends_of_one_library_are_together(runs: list[JudgedRun]) -> None:
     assert [line.name for line in library.lines] == ["torch 1", "torch-cuda 1", "torch-compile 1", "torch 0.9"], (
         "the best of the newest first"
     )
+    in_two_modules = [made_by(runs[0], "keras-jax"), made_by(runs[1], "keras-tensorflow")]
+    libraries = collect_libraries(in_two_modules, name_runs(in_two_modules), ["", ""], {})
+    assert [library.name for library in libraries] == ["keras"]
 
 
 def test_a_cell_counts_the_tests_that_fail(runs: list[JudgedRun]) -> None:
