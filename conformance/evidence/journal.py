@@ -28,7 +28,7 @@ UNFINISHED = ".part"
 """The suffix of an unfinished file; it gets its own name once it is whole."""
 _MAX_LINE_BYTES = 16 << 20
 """The longest line that is read, in bytes."""
-_MAY_CHANGE = ("started", "folders", "limits")
+_MAY_CHANGE = ("started", "folders")
 """Keys of a header that may differ when an interrupted run is resumed."""
 
 

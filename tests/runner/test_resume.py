@@ -43,7 +43,9 @@ def test_what_is_left_of_a_run_is_its_whole_lines(tmp_path: Path) -> None:
         assert all(result.resumed for result in found)
 
 
-@pytest.mark.parametrize("key", ["backend", "claims", "target", "suite", "environment", "isolation", "waivers"])
+@pytest.mark.parametrize(
+    "key", ["backend", "claims", "target", "suite", "environment", "isolation", "limits", "waivers"]
+)
 def test_a_run_of_something_else_is_not_gone_on_with(tmp_path: Path, key: str) -> None:
     path = tmp_path / "results.jsonl"
     header = write(path, close=False)
