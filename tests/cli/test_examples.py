@@ -234,6 +234,7 @@ def test_a_case_of_your_rule_may_make_the_call_of_a_bundled_case(dialect: Path, 
     assert "these cases replace the bundled ones" not in cli("check", "--suite", dialect).expect(1).text
 
 
+@pytest.mark.slow
 def test_a_page_names_the_document_that_has_a_line(tmp_path: Path, cli: Cli) -> None:
     cli("explain", "acme-2026", "--suite", DIALECT).expect(0, out="like        static-graph-v0.9")
     cli("publish", tmp_path, "--suite", DIALECT).expect(0)

@@ -120,6 +120,7 @@ def test_meaning_knows_what_an_operation_cannot_express(cli: Cli) -> None:
     assert meanings["reshape-spec-v0.7"]["kind"] != "not expressible"
 
 
+@pytest.mark.slow
 def test_diff_documents_says_what_was_added_and_shows_it(cli: Cli) -> None:
     data = answer(cli, "diff", "static-oneapi", "static-graph-v0.9")
     changes = {kind: {each["rule"] for each in rules} for kind, rules in data["rules"].items()}
@@ -134,6 +135,7 @@ def test_diff_documents_says_what_was_added_and_shows_it(cli: Cli) -> None:
     cli("diff", "static-oneapi", "static-graph-v0.9").expect(0, out=data["example"]["command"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("a", "b"), list(combinations(DOCUMENTS, 2)))
 def test_the_example_of_a_diff_differs_between_the_documents(cli: Cli, a: str, b: str) -> None:
     example = answer(cli, "diff", a, b)["example"]
@@ -168,6 +170,7 @@ FOUND = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pair", FOUND)
 def test_a_diff_tells_findings_in_which_two_documents_differ(cli: Cli, pair: tuple[str, str]) -> None:
     differing, open_question, same = FOUND[pair]

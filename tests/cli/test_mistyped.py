@@ -46,6 +46,7 @@ def test_an_error_of_ours_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None
         main(["list", "rules"])
 
 
+@pytest.mark.slow
 def test_an_error_of_ours_is_no_verdict() -> None:
     """Python's own exit code, 1, would mean that something in the target fails."""
     code = (
@@ -128,6 +129,7 @@ def test_a_value_that_a_page_lacks_is_an_error(tmp_path: Path, monkeypatch: pyte
         render_page("of-a-test.html", "", style="of-a-test.css")
 
 
+@pytest.mark.slow
 def test_a_terminal_of_few_characters_gets_escapes(cli: Cli) -> None:
     words = ("diff", "static-oneapi", "static-graph-v0.9")
     assert "→" in cli(*words).expect(0).out

@@ -25,6 +25,7 @@ def test_a_claim_of_nothing_is_incomplete(command: Command, name: str) -> None:
     assert "nothing was shown" in said.data["why"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="has no limit on the size of a file")
 def test_a_full_disk_is_one_line_that_names_the_file(tmp_path: Path) -> None:
     limited = (

@@ -63,6 +63,7 @@ def test_every_report_repeats_a_row_with_the_folders_of_the_run(reporting: Comma
     assert in_pytest in (reporting.out / "junit.xml").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_suite_that_lost_cases_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
     cut = shutil.copytree(find_cases_folder(), tmp_path / "cases")
     (cut / "zero.yaml").unlink()

@@ -216,6 +216,7 @@ def test_a_library_embeds_the_code(tmp_path: Path) -> None:
         assert ("one-infer: At most one entry of shape is -1." in done.stdout) == bool(code)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not EMBED.is_dir(), reason="the examples stay in the clone")
 @pytest.mark.parametrize(
     ("language", "rule"),
@@ -226,12 +227,9 @@ def test_a_library_embeds_the_code(tmp_path: Path) -> None:
         ("javascript", "requires: all(form < 3 for form in shape)"),
         ("javascript", "requires: all(entry in src for entry in shape)"),
         ("python", "requires: special_zero or agrees(src, shape)"),
-        *(
-            pytest.param(name, "requires: all(int < entry for int, entry in enumerate(src))", marks=pytest.mark.slow)
-            for name in ("cpp", "rust")
-        ),
-        *(pytest.param(name, "requires: 12 >= product(shape)", marks=pytest.mark.slow) for name in ("cpp", "rust")),
-        *(pytest.param(name, "ensures: product(dst) == product(shape)", marks=pytest.mark.slow) for name in NAMES),
+        *((name, "requires: all(int < entry for int, entry in enumerate(src))") for name in ("cpp", "rust")),
+        *((name, "requires: 12 >= product(shape)") for name in ("cpp", "rust")),
+        *((name, "ensures: product(dst) == product(shape)") for name in NAMES),
     ],
 )  # fmt: skip
 def test_code_of_your_rule_means_what_its_contract_means(tmp_path: Path, language: str, rule: str) -> None:

@@ -168,6 +168,7 @@ def test_a_worker_makes_many_calls_for_one_request(
     assert (result.outcome.call_number, result.detail) == (calls, detail)
 
 
+@pytest.mark.slow
 def test_a_worker_that_ends_does_not_say_at_which_call() -> None:
     with use_backend(mini("Falls"), "worker") as adapter:
         result = run_row(row_of("more-calls-than-16-bits-count"), adapter)

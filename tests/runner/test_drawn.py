@@ -424,6 +424,7 @@ def test_the_case_that_is_written_fails_again(ring: tuple[Path, Evidence], tmp_p
     assert not next(run_rows([again], load_adapter("reference"))).is_failure
 
 
+@pytest.mark.slow
 def test_the_evidence_is_read_judged_and_verified_again(ring: tuple[Path, Evidence]) -> None:
     folder, evidence = ring
     assert read_and_judge(folder / RESULTS, PLAN) == evidence

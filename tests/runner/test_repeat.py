@@ -65,6 +65,7 @@ def test_rows_that_hang_are_all_called_again(tmp_path: Path) -> None:
     assert repeat(evidence, plan, backend, 100).differences == ()
 
 
+@pytest.mark.slow
 def test_rows_are_called_again_in_the_order_of_the_run(tmp_path: Path) -> None:
     """A backend with state, such as one that keeps what an earlier call compiled, then gives the same answers."""
     plan = cases_of_bundled(load_suite(), ["cropped-src-through-a-chain", "offset-src-through-a-chain"])

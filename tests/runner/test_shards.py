@@ -53,6 +53,7 @@ def test_shards_share_the_drawn_rows(command: Command) -> None:
     assert command("verify", command.folder / "merged", "--suite", command.folder).code == 0
 
 
+@pytest.mark.slow
 def test_a_shard_that_ended_early_called_its_first_drawn_rows(command: Command) -> None:
     parts = [evidence_of(part(command, f"{number}/2", "reference", "--drawn-rows", "60")) for number in (1, 2)]
     called = [list(draw_called_rows(command.plan, each)) for each in parts]

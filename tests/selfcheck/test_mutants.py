@@ -212,6 +212,7 @@ def test_a_mutant_that_cannot_be_imported_is_noticed() -> None:
     assert KillerSearch(rows()).find_killer(broken).killer == "ZeroDivisionError when it is imported"
 
 
+@pytest.mark.slow
 def test_a_row_that_fails_on_the_reference_notices_nothing() -> None:
     """Each mutant, and each planted backend, was noticed by a row of an added rule."""
     suite = load_suite(ROOT / "examples" / "dialect")
@@ -244,6 +245,7 @@ class Reference(Right):
 """
 
 
+@pytest.mark.slow
 def test_a_mutant_that_is_only_slow_is_not_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The time was for all rows together, and the reference alone needs a third of it."""
     some, mutant = [row for row in rows() if row.first is None][:6], Mutant("", 1, "", "", SLOW)

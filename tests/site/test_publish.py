@@ -70,6 +70,7 @@ def test_the_same_data_is_packed_the_same() -> None:
     assert lzma.decompress(pack(data)) == data
 
 
+@pytest.mark.slow
 def test_a_page_tells_what_fails_other_pages_what_passes(reporting: Command) -> None:
     page = (publish_run(reporting, "planted:zero-flag-ignored") / PAGE).read_text(encoding="utf-8")
     whole = (reporting.out / PAGE).read_text(encoding="utf-8")
@@ -200,6 +201,7 @@ def test_two_runs_for_one_folder_are_refused(command: Command) -> None:
     assert not list(command.folder.glob(f"reports/*/{PUBLISHED}"))
 
 
+@pytest.mark.slow
 def test_a_published_folder_that_was_renamed_keeps_its_name(command: Command) -> None:
     """Its run went to the folder that its version names, and replaced the one there."""
     folder = publish_run(command, RIGHT)

@@ -53,9 +53,13 @@ def test_failures_that_count_for_no_document_have_a_cause() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 @only_in_a_clone
 def test_the_drawn_rows_of_a_run_are_known_to_later_suites() -> None:
-    """Also of a library that claims few ranks: it is not asked what shows nothing more, which each suite decides."""
+    """Also of a library that claims few ranks: it is not asked what shows nothing more, which each suite decides.
+
+    CI compares the drawn rows of a backend that claims everything with those that are locked.
+    """
     evidence = read(next(iter(find_results(next(REPORTS.glob("warp-*"))))))
     assert len(draw_called_rows(bundled_plan(), evidence)) == evidence.drawn.called
 

@@ -225,6 +225,7 @@ def test_a_waiver_ends_within_two_years(tmp_path: Path) -> None:
         load_all([waivers(tmp_path, {**all_cases, "expires": (today + timedelta(days=2 * 366 + 2)).isoformat()})], plan)
 
 
+@pytest.mark.slow
 def test_a_part_of_a_run_tells_no_waiver_stale(command: Command, tmp_path: Path) -> None:
     for path in (waivers(tmp_path, {}), waivers(tmp_path, {"case": None, "rule": "same-content"})):
         assert command.run("reference", "--waivers", path, "-k", "flattens or eight").code == 4
