@@ -81,19 +81,20 @@ def decide(contract: Contract, call: PartialCall) -> tuple[Branch, ...]:
 def _join(branches: list[Branch]) -> Branch | None:
     """Take the last two branches out, and return them as one, if they differ only in whether their last fact holds.
 
-    Two unspecified ones may also differ in dst; the common lengths are left.
+    Two unspecified ones may also differ in dst; the common lengths are left. Of their rules the common ones are left,
+    so that each call of a branch breaks each of its rules; two without a common rule stay apart.
     """
     if len(branches) < 2:
         return None
     one, other = branches[-2:]
     same = (*one.facts[:-1], one.facts[-1][:3]) == (*other.facts[:-1], other.facts[-1][:3])
     is_unspecified = one.kind == "unspecified" and one.rules == other.rules
-    if not same or one.kind != other.kind or (one.dst != other.dst and not is_unspecified):
+    common = tuple(rule for rule in one.rules if rule in other.rules)
+    is_told_apart = (one.dst != other.dst and not is_unspecified) or (one.rules and not common)
+    if not same or one.kind != other.kind or is_told_apart:
         return None
     del branches[-2:]
-    common = tuple(rule for rule in one.rules if rule in other.rules)
-    rules = common or tuple(dict.fromkeys((*one.rules, *other.rules)))
-    return one._replace(facts=one.facts[:-1], rules=rules, dst=answer_of((one, other)))
+    return one._replace(facts=one.facts[:-1], rules=common, dst=answer_of((one, other)))
 
 
 def describe(branches: Sequence[Branch]) -> str:

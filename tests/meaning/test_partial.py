@@ -232,6 +232,15 @@ def test_a_type_that_is_not_known_leaves_a_call_undecided() -> None:
     assert kind(decide((2, 3), (-1, -1), form=FORM._replace(src_type="", dst_type=""))) == "illegal"
 
 
+def test_each_call_of_a_branch_breaks_each_of_its_rules() -> None:
+    """With m = 3 and special_zero the volumes are equal, and only the declared dims are broken."""
+    contract, form = COMPILED["static-oneapi"], FORM._replace(declared=(1, 4))
+    assert contract.meaning((3, 3), (3, 0), True, form).rules == ("declared-output",)
+    branches = partial.decide(contract, PartialCall(("m", 3), (3, 0), None, form))
+    assert {rules for _, _, rules, _ in branches} == {("declared-output",), ("same-volume",)}
+    assert partial.describe(branches) == "illegal for every length: declared-output, same-volume"
+
+
 def test_contradictory_declared_dims_are_illegal() -> None:
     assert kind(decide(("batch", 6), (0, 2, 3), form=FORM._replace(declared=(None, 3, 2)))) == "illegal"
     assert kind(decide(("batch", 6), (0, 2, 3), form=FORM._replace(declared=(None, None, 3)))) == "legal"
