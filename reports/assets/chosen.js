@@ -49,8 +49,8 @@ function chooseBackends(every) {
   }
 
   function fill(cell, backend, from, line) {
-    var inner = document.createElement(backend.page ? 'a' : 'span');
-    if (backend.page) inner.href = backend.page + '#' + (bad(from) ? line.id : 'rule-' + line.rule);
+    var inner = document.createElement('a');
+    inner.href = backend.page + '#' + (bad(from) ? line.id : 'rule-' + line.rule);
     from.group.childNodes.forEach(function (node) {
       if (node.tagName !== 'SMALL') inner.appendChild(node.cloneNode(true));
     });
