@@ -33,7 +33,6 @@ from conformance.certificate.statement import (
     write_record,
 )
 from conformance.cli import audit
-from conformance.evidence import folder
 from conformance.evidence.folder import RESULTS
 from conformance.evidence.results import InvalidEvidence, read
 from conformance.evidence.subject import PackageFile, Subject
@@ -68,8 +67,7 @@ def test_a_later_suite_with_the_same_rows_relies_on_a_certificate(lab: Lab) -> N
     later = replace(plan, suite=replace(plan.suite, digest="b" * 64, earlier={plan.suite.digest: EarlierSuite()}))
     with pytest.raises(OtherSuite, match="`conformance report` on the evidence writes the reports of this one"):
         check_certificate(lab.folder, later, lab.trust())
-    for name in folder.REPORTS:
-        (lab.folder / name).unlink(missing_ok=True)
+    lab.remove_reports()
     assert check_certificate(lab.folder, later, lab.trust()).level == "re-run"
     lab.change(lambda statement: statement["predicate"][EXTENSION].update(summary=["as the suite before concluded"]))
     said = f"by this suite, {'b' * 12}; it may by the one that judged, {plan.suite.digest[:12]}"
@@ -82,8 +80,7 @@ def test_no_certificate_is_of_a_suite_with_rows_not_run(lab: Lab) -> None:
     plan = lab.plan
     earlier = {plan.suite.digest: EarlierSuite(frozenset({"a-case-of-today"}))}
     later = replace(plan, suite=replace(plan.suite, digest="c" * 64, earlier=earlier))
-    for name in folder.REPORTS:
-        (lab.folder / name).unlink(missing_ok=True)
+    lab.remove_reports()
     checked = check_certificate(lab.folder, later, lab.trust())
     assert checked.level == "re-run"
     assert "not called, because they came to the suite later: 1 case" in checked.run.conclusion.notes

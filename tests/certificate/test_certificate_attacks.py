@@ -190,14 +190,14 @@ def praise(name: str, tag: str) -> Callable[[Lab], None]:
 
 def run_tomorrow(lab: Lab) -> None:
     rewrite(lab.folder / RESULTS, lambda records: records[0].update(started=NEXT_YEAR))
-    lab.command("report", lab.folder)
+    lab.remove_reports()
     lab.change_challenge(expires="2028-01-01T00:00:00+00:00")
     lab.make_statement()
 
 
 def edit_evidence(lab: Lab) -> None:
     rewrite(lab.folder / RESULTS, lambda records: records[-1].update(notes=["ran on a Sunday"]))
-    lab.command("report", lab.folder)
+    lab.remove_reports()
     lab.change(lambda statement: None)
 
 
