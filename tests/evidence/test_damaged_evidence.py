@@ -29,6 +29,8 @@ from ..builders import (
 )
 from .readers import FLUSHES, ODD, READERS, WAIVER, read_by, remove, run_once, verify
 
+pytestmark = pytest.mark.usefixtures("only_readme")
+
 
 # ── every reader judges again ─────────────────────────────────────────────────────────────────────
 def zero_contents(records: Records) -> None:

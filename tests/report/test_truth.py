@@ -3,6 +3,7 @@
 import hashlib
 import re
 import shlex
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,19 +23,35 @@ CLAIMS = re.compile(
 )
 
 
-@pytest.fixture(params=["local", "published"])
-def folder(request: pytest.FixtureRequest, reporting: Command) -> Callable[[str], Path]:
-    """The folder of a page: of a run, or as it is published."""
+pytestmark = pytest.mark.usefixtures("only_readme")
 
-    def make(backend: str) -> Path:
-        reporting.run(backend)
-        if request.param == "local":
-            return reporting.out
-        site = reporting.folder / "site"
-        reporting("publish", site, reporting.out, "--suite", reporting.folder).expect(0)
-        return next(site.glob(f"*/{PUBLISHED}")).parent
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[pytest.CaptureFixture[str], str], Command]:
+    """Run a backend and publish that run, once."""
+    commands: dict[str, Command] = {}
+
+    def make(capsys: pytest.CaptureFixture[str], backend: str) -> Command:
+        if backend not in commands:
+            command = commands[backend] = Command(tmp_path_factory.mktemp("truth"), capsys)
+            command.run(backend)
+            command("publish", command.folder / "site", command.out, "--suite", command.folder).expect(0)
+        return commands[backend]
 
     return make
+
+
+@pytest.fixture(params=["local", "published"])
+def folder(
+    request: pytest.FixtureRequest, made: Callable[..., Command], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> Callable[[str], Path]:
+    """A copy of the folder of a page: of a run, or as it is published."""
+
+    def copy(backend: str) -> Path:
+        root = Path(shutil.copytree(made(capsys, backend).folder, tmp_path / "copy"))
+        return root / "out" if request.param == "local" else next(root.glob(f"site/*/{PUBLISHED}")).parent
+
+    return copy
 
 
 def evidence_of(page: Path) -> Path:

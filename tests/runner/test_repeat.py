@@ -102,7 +102,7 @@ def test_drawn_rows_are_called_again_also_if_none_is_held(drawn: tuple[Plan, Evi
 def test_drawn_rows_that_are_waived_are_no_difference(command: Command, tmp_path: Path) -> None:
     """Their failures are of one kind for each set of documents, and the evidence holds one of each."""
     path = waivers(tmp_path, {"case": None, "breaks": "same-content"})
-    command.run(mini("Flushes"), "--drawn-rows", "300", "--waivers", path).expect(0)
+    command.run(mini("Flushes"), "--drawn-rows", "100", "--waivers", path).expect(0)
     evidence = read_and_judge(command.out / "results.jsonl", command.plan)
     assert evidence.drawn.waived > 1
     assert repeat(evidence, command.plan, mini("Flushes"), 10_000).differences == ()

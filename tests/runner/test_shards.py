@@ -16,7 +16,7 @@ from conformance.runner.shards import merge_shards
 from conformance.verdict.drawn_rows import draw_called_rows
 
 from ..builders import Command, mini, rewrite, spoil
-from ..evidence.readers import merge, path, rows_in
+from ..evidence.readers import merge, path, rows_in, run_once
 
 __all__ = ["path"]
 
@@ -69,7 +69,12 @@ def test_a_shard_that_ended_early_called_its_first_drawn_rows(command: Command) 
 
 @pytest.fixture
 def parts(command: Command) -> list[Path]:
-    return [part(command, f"{number}/2") for number in (1, 2)]
+    """The two halves of a run, made once in a process."""
+    folders = [command.folder / f"part-{number}-of-2-reference" for number in (1, 2)]
+    for number, folder in enumerate(folders, 1):
+        folder.mkdir()
+        run_once(command, "reference", "--shard", f"{number}/2").rename(folder / "results.jsonl")
+    return folders
 
 
 def evidence_of(folder: Path) -> Evidence:
