@@ -24,13 +24,13 @@ NONCE = "0123456789abcdef" * 4
 
 
 def small_suite() -> Suite:
-    """Cases of a few rules that are one call, among them rules of the planted backends, for one type."""
+    """Some cases of a few rules that are one call, among them rules of the planted backends, for one type."""
     suite = load_suite()
     rules = ("one-infer", "same-volume", "literal-lengths", "same-content", "zero-copies")
     one_call = {name: case for name, case in suite.cases.items() if not case.large and not case.generated}
     cases = {name: case for name, case in one_call.items() if case.rule in rules}
     operations = {name: replace(one, types=("f32",)) for name, one in suite.spec.operations.items()}
-    return replace(suite, spec=replace(suite.spec, operations=operations), cases=Cases(cases))
+    return replace(suite, spec=replace(suite.spec, operations=operations), cases=Cases(dict([*cases.items()][::3])))
 
 
 SUITE = small_suite()

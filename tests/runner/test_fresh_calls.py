@@ -12,7 +12,6 @@ from conformance.runner import fresh_calls
 from ..builders import DOCUMENTS, Cli, bundled_plan, write_suite
 
 CASES = """about: A few.
-extends: bundled
 cases:
   - {id: turned-first, rule: literal-lengths, src: "T[2, 3]", shape: [3, 2], special_zero: false, expect: "T[3, 2]"}
   - {id: turned-into-five, rule: same-volume, src: "T[2, 3]", shape: [5], special_zero: false, expect: reject}
@@ -119,7 +118,6 @@ def test_after_many_wrong_kinds_the_next_is_called_again(run: Callable[..., list
 
 
 CHAIN_AND_STEPS = """about: A few.
-extends: bundled
 cases:
   - id: turned-in-a-chain
     rule: literal-lengths

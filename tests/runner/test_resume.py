@@ -119,14 +119,14 @@ def test_a_report_refuses_a_row_that_was_changed(command: Command) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kept", [0, 1, 2, 77, 200, -1])
-def test_a_run_gone_on_with_comes_to_the_same(command: Command, kept: int) -> None:
+def test_a_run_gone_on_with_comes_to_the_same(command: Command) -> None:
     whole = command.run(mini("Flushes"))
     path = command.out / "results.jsonl"
     rows, lines = rows_in(path), lines_of(path)
-    cut_results(path, [*lines[:kept], lines[kept][: 30 if kept else 0]])
-    assert command.run(mini("Flushes"), "--resume", command.out).last == whole.last
-    assert rows_in(path) == rows
+    for kept in (0, 1, 2, 77, 200, -1):
+        cut_results(path, [*lines[:kept], lines[kept][: 30 if kept else 0]])
+        assert command.run(mini("Flushes"), "--resume", command.out).last == whole.last, kept
+        assert rows_in(path) == rows, kept
 
 
 def note_lists(monkeypatch: pytest.MonkeyPatch) -> list[int]:
