@@ -345,7 +345,7 @@ def test_rows_after_maxfail_are_compared_in_a_shard(command: Command) -> None:
     assert "flaky" not in said.out
 
 
-DRAWN = Drawn(0, 60)
+DRAWN = Drawn(0, 20)
 
 
 class DrawnCalls(NamedTuple):
