@@ -9,14 +9,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, wraps
 from pathlib import Path
 from types import ModuleType
 from typing import Any
-
-import pytest
 
 from conformance.cli import sweep
 from conformance.draw import nonce
@@ -33,7 +31,6 @@ from conformance.plan.rows import Plan, Row
 from conformance.runner import planted_backends
 from conformance.selfcheck import mutants
 from conformance.site import playground
-from conformance.system.files import replace_pages
 from conformance.verdict import cause
 
 MAX_VALUES = 40
@@ -163,23 +160,3 @@ def _keep_byte_code() -> None:
         return plain(opened)
 
     setattr(OpenedFiles, "env", property(env))  # noqa: B010
-
-
-_DOCUMENT_PAGES = dict[Any, tuple[Plan, dict[str, str]]]()
-
-
-def write_document_pages(folder: Path, plan: Plan, runs: Sequence[Any], site: Any) -> None:
-    """Write the pages of the documents, rendered once for the same rows, the same failures and the same day."""
-    from conformance.site import documents  # most tests publish nothing
-
-    failing = frozenset(documents._count_failing(runs).items())
-    key = id(plan.rows), id(plan.suite.spec), len(plan.suite.cases), len(runs), failing, site
-    if key not in _DOCUMENT_PAGES:
-        pages = dict[str, str]()
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(documents, "replace_pages", lambda _, rendered: pages.update(rendered))
-            documents.write_document_pages(folder, plan, runs, site)
-        if len(_DOCUMENT_PAGES) >= MAX_VALUES:
-            _DOCUMENT_PAGES.clear()
-        _DOCUMENT_PAGES[key] = plan, pages  # the plan is kept too, so that no other gets its ids
-    replace_pages(folder, _DOCUMENT_PAGES[key][1])
