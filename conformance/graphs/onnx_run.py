@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .onnx_values import OPERATIONS
-
 MAX_ELEMENTS = 1 << 28
 _DTYPES = {
     1: "f4", 2: "u1", 3: "i1", 4: "u2", 5: "i2", 6: "i4", 7: "i8", 9: "?", 10: "f2", 11: "f8", 12: "u4", 13: "u8",
 }  # fmt: skip
 _INT64 = 7
 MAX_MESSAGE = 160
+_COUNTING = ("Shape", "Size", "NonZero")
+"""Operations that tell how much a run finds, not what the elements of an input are."""
 
 
 class Reshape(NamedTuple):
@@ -52,8 +52,8 @@ def run_model(path: Path, inputs: Mapping[str, Sequence[int]]) -> dict[str, Any]
     feeds = {value.name: _make_input(value, inputs[value.name]) for value in model.graph.input if value.name in inputs}
     made_up = set(feeds)  # our elements of an input, and what is computed of them, say nothing of a shape
     for node in model.graph.node:
-        if node.op_type in OPERATIONS and not made_up.isdisjoint(node.input):
-            made_up.update(node.output)
+        if node.op_type not in _COUNTING and not made_up.isdisjoint(node.input):
+            made_up.update(filter(None, node.output))  # an output that is left out has no name
     reshapes = [
         Reshape(number, *node.input)
         for number, node in enumerate(model.graph.node)

@@ -48,13 +48,32 @@ def test_a_run_does_not_decide_a_shape_that_is_an_input(tmp_path: Path, cli: Cli
 
 
 @pytest.mark.usefixtures("in_process")
-def test_a_shape_of_elements_that_we_made_up_is_not_decided(tmp_path: Path, cli: Cli) -> None:
-    """The elements that we made up, 0 and 1, made the node illegal."""
-    nodes = (node("Concat", "s three", "all", axis=0), node("Reshape", "x all", "y"))
+@pytest.mark.parametrize(
+    "made",
+    [
+        [node("Concat", "s three", "all", axis=0)],
+        [node("Neg", "s", "all")],
+        [node("Split", "s", "h w", num_outputs=2), node("Concat", "w h", "all", axis=0)],
+    ],
+    ids=["put-together", "computed", "split"],
+)
+def test_a_shape_of_elements_that_we_made_up_is_not_decided(tmp_path: Path, cli: Cli, made: list[Any]) -> None:
+    """The elements that we made up, 0 and 1, made the node illegal, or legal as [0, -1]."""
     inputs = [value("x", 2, 3), value("s", 2, type_=INT64)]
-    path = save_model(tmp_path, *nodes, x=inputs, constants=[constant("three", 3)])
+    path = save_model(tmp_path, *made, node("Reshape", "x all", "y"), x=inputs, constants=[constant("three", 3)])
     for words in ((), ("--trace",)):
         cli("check-graph", path, *words).expect(4, out="not decided: shape is computed while it runs\n")
+
+
+@pytest.mark.usefixtures("in_process")
+def test_an_output_that_is_left_out_makes_no_shape_unknown(tmp_path: Path, cli: Cli) -> None:
+    """Its name, the empty text, is also that of an input that is left out."""
+    dropped = onnx.helper.make_node("Dropout", ["x"], ["h", ""])
+    clipped = onnx.helper.make_node("Clip", ["dims", "", "most"], ["shape"])
+    most = onnx.helper.make_tensor("most", INT64, [], [6])
+    nodes = (dropped, node("Shape", "h", "dims"), clipped, node("Reshape", "h shape", "y"))
+    path = save_model(tmp_path, *nodes, x=value("x", 2, 3), constants=[most])
+    cli("check-graph", path, "--trace").expect(0, out="f32[2, 3] by [2, 3] special_zero  legal")
 
 
 @pytest.mark.usefixtures("in_process")
