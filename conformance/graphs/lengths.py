@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
+import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 
@@ -47,6 +48,8 @@ def bind_length(length: int | str | None, symbols: Mapping[str, int]) -> int | s
     if not isinstance(length, str):
         return length
     value = evaluate(length, symbols)
+    if value is None and re.fullmatch(r"\w+([*/]\w+)+", length):  # `n/2`, which need not be half of a whole n
+        length = f"({length})"
     return value if isinstance(value, int) else symbols.get(length, length if value is None else value)
 
 

@@ -182,6 +182,16 @@ def test_a_sum_is_one_name_and_in_parentheses_in_a_product(tmp_path: Path, cli: 
     assert "; n + 1 is folded into -1 with others" in said
 
 
+def test_a_quotient_is_one_name(tmp_path: Path, cli: Cli) -> None:
+    """As half of a whole n it was a traceback, and a multiple of 4 where n is 3."""
+    nodes = (node("Reshape", "x s", "h"), node("Shape", "x", "dims"), node("Reshape", "h dims", "y"))
+    path = save_model(tmp_path, *nodes, x=value("x", "n/2", "n"), constants=[constant("s", 2, -1)])
+    words = ["check-graph", path, "--input", "n=3"]
+    said = cli(*words).expect(4).out
+    assert "f32[(n/2), 3] by [2, -1] special_zero  conditional: legal if and only if (n/2) is even" in said
+    cli(*words, "--input", "(n/2)=2").expect(0, out="f32[2, 3] by [2, 3] special_zero   legal")
+
+
 @pytest.mark.parametrize(("noop", "count"), [(0, 1), (1, 2)])
 @pytest.mark.parametrize("axes", ["", " none"])
 def test_a_product_over_no_axes_may_be_its_input(tmp_path: Path, cli: Cli, noop: int, count: int, axes: str) -> None:
