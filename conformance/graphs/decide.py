@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
 from ..meaning.contract import contracts
@@ -67,7 +67,8 @@ class NodeJudge:
         if src is not None and shape is not None and node.special_zero is not None and not missing:
             meaning = self.contracts[document].meaning(src, shape, node.special_zero, form)
             return NodeDecision(meaning.kind, meaning.rules, (), meaning.dst)
-        branches = decide(self.contracts[document], PartialCall(node.src, node.shape, node.special_zero, form))
+        call = PartialCall(node.src, node.shape, node.special_zero, form, _find_declared_names(node))
+        branches = decide(self.contracts[document], call)
         dst = answer_of(branches)
         kind = kind_of(branches)
         is_told = _has_unknown_lengths_alone(node) if kind == "conditional" else kind == "illegal" or not node.missing
@@ -77,6 +78,17 @@ class NodeJudge:
         if node.src is None or node.shape is None or decision.dst is None:
             return decision
         return decision._replace(folded=find_folded_names(node.src, node.shape, decision.dst))
+
+
+def _find_declared_names(node: ReshapeNode) -> Dims | None:
+    """Return the dims declared of dst without names that src and shape do not have; None if no name is left."""
+    known = _list_names((*(node.src or ()), *(node.shape or ())))
+    dims = tuple(n if isinstance(n, int) or (n and _list_names([n]) <= known) else None for n in node.declared or ())
+    return dims if _list_names(dims) else None
+
+
+def _list_names(dims: Iterable[int | str | None]) -> set[str]:
+    return {part for n in dims if isinstance(n, str) for part in n.split("*") if not part.isdecimal()}
 
 
 def _has_unknown_lengths_alone(node: ReshapeNode) -> bool:

@@ -29,6 +29,8 @@ class PartialCall(NamedTuple):
     shape: Lengths | None
     special_zero: bool | None
     form: CallForm | None
+    declared: Lengths | None = None
+    """Dims declared of dst where a length has a name; they replace those of the form."""
 
 
 class Branch(NamedTuple):
@@ -167,8 +169,12 @@ def _make_values(call: PartialCall, facts: Facts) -> tuple[Any, ...]:
     if call.form is None:
         return src, shape, zero, None
     text: Any = UnknownTruth(facts, "type of src")
-    of_types = {name: text for name in ("src_type", "dst_type") if getattr(call.form, name) == UNKNOWN_TYPE}
-    return src, shape, zero, call.form._replace(**of_types)
+    parts: dict[str, Any] = {
+        name: text for name in ("src_type", "dst_type") if getattr(call.form, name) == UNKNOWN_TYPE
+    }
+    if call.declared is not None:
+        parts["declared"] = tuple(facts.length(n) if isinstance(n, str) else n for n in call.declared)
+    return src, shape, zero, call.form._replace(**parts)
 
 
 def _make_value(length: Length, own_name: str, low: float, facts: Facts) -> Any:

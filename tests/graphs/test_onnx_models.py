@@ -225,6 +225,20 @@ def test_declared_dims_that_disagree_are_illegal(tmp_path: Path, cli: Cli) -> No
     assert "illegal: declared-output" in cli("check-graph", path).expect(1).out
 
 
+@pytest.mark.parametrize(
+    ("declared", "code", "said"),
+    [("n", 1, "  illegal"), ("2*n", 0, "  legal for every length"), ("m", 0, "  legal for every length")],
+)
+def test_a_declared_name_of_src_is_compared(tmp_path: Path, cli: Cli, declared: str, code: int, said: str) -> None:
+    """It was legal for every length, although each length that was tried was illegal. A new name can be any length."""
+    path = save_model(
+        tmp_path, node("Reshape", "x s", "y"), x=value("x", "n", 6), constants=[constant("s", -1, 3)],
+        dst=value("y", declared, 3),
+    )  # fmt: skip
+    cli("check-graph", path).expect(code, out=said)
+    cli("check-graph", path, "--input", "n=1..3").expect(code, out=said)
+
+
 def test_a_shape_that_is_computed_from_dims_is_followed(tmp_path: Path, cli: Cli) -> None:
     nodes = (
         node("Shape", "x", "dims"),
