@@ -111,7 +111,7 @@ class OnnxModel:
             inferred = self._infer(inferred, values)
         opset = next((each.version for each in proto.opset_import if not each.domain), 1)
         return tuple(
-            _reshape(scope, node, place, declared, opset, self.inputs)
+            _reshape(scope, node, place, declared, set() if is_fixed else declared.keys() - named, opset, self.inputs)
             for scope, node, place in _Scope(self._onnx, "graph").compute(inferred.graph, {})
             if node.op_type == "Reshape" and not node.domain
         )
@@ -370,8 +370,8 @@ class _Scope:
 
 
 def _reshape(
-    scope: _Scope, node: Any, place: str, declared: Mapping[tuple[str, str], Dims | None], opset: int,
-    inputs: Collection[str],
+    scope: _Scope, node: Any, place: str, declared: Mapping[tuple[str, str], Dims | None],
+    of_other_lengths: Collection[tuple[str, str]], opset: int, inputs: Collection[str],
 ) -> ReshapeNode:  # fmt: skip
     name = str(node.name or (node.output[0] if node.output else ""))
     if opset < 5 or len(node.input) < 2:
@@ -381,7 +381,8 @@ def _reshape(
     value = scope.values.get(node.input[1])
     shape: Dims | None = None
     missing, form = "", None
-    dst = declared.get((scope.place, node.output[0])) if node.output else None
+    at = (scope.place, node.output[0] if node.output else "")
+    dst = declared.get(at)
     if value is not None and None in value.ravel().tolist():
         value = None
     if value is not None and value.ndim == 1 and value.dtype.kind in "iuO":
@@ -395,6 +396,8 @@ def _reshape(
             missing = "shape is in an external file, which is not read"
         elif node.input[1] in inputs:
             missing = "shape is an input of the model"
+    if at in of_other_lengths and None in (known_dims(src.dims), known_dims(shape)):
+        dst = None  # it gives way to whatever a known length leads to
     if src.dims is None and not missing:
         missing = "the dims of src are not inferred"
     allow_zero = scope.attributes(node).get("allowzero", 0)

@@ -225,6 +225,16 @@ def test_declared_dims_that_disagree_are_illegal(tmp_path: Path, cli: Cli) -> No
     assert "illegal: declared-output" in cli("check-graph", path).expect(1).out
 
 
+def test_declared_numbers_do_not_bind_an_open_length(tmp_path: Path, cli: Cli) -> None:
+    """It was legal if and only if batch = 1, and legal for each batch that was tried."""
+    path = save_model(
+        tmp_path, node("Reshape", "x s", "y"), x=value("x", "batch", 3, 4), constants=[constant("s", -1, 12)],
+        dst=value("y", 1, 12),
+    )  # fmt: skip
+    cli("check-graph", path).expect(0, out="legal for every length from 1")
+    cli("check-graph", path, "--input", "batch=1..2").expect(0, out="legal for every length tried")
+
+
 @pytest.mark.parametrize(
     ("declared", "code", "said"),
     [("n", 1, "  illegal"), ("2*n", 0, "  legal for every length"), ("m", 0, "  legal for every length")],
