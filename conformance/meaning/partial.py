@@ -83,8 +83,8 @@ def decide(contract: Contract, call: PartialCall) -> tuple[Branch, ...]:
 def _join(branches: list[Branch]) -> Branch | None:
     """Take the last two branches out, and return them as one, if they differ only in whether their last fact holds.
 
-    Two unspecified ones may also differ in dst; the common lengths are left. Of their rules the common ones are left,
-    so that each call of a branch breaks each of its rules; two without a common rule stay apart.
+    Two unspecified ones may also differ in dst; the common lengths are left. The rules that both break are left, so
+    that each call of a branch breaks each of its rules; two without a common rule stay apart.
     """
     if len(branches) < 2:
         return None

@@ -92,7 +92,7 @@ def test_a_cause_says_all_that_its_tests_do_and_break(run: JudgedRun) -> None:
     assert on_page == kind.common
 
 
-def test_what_a_failure_does_and_what_it_breaks_are_said_of_one_document(run: JudgedRun) -> None:
+def test_a_failure_does_and_breaks_something_in_one_document(run: JudgedRun) -> None:
     """Here the worst that a row does breaks our ruling; in another document it does less, and breaks its words."""
     row = next(each for each in run.failing if len(each.failing) > 1)
     rejects = Blamed("breaks the text", Premise("lower-bound", "stated"), "rejects a legal call")
