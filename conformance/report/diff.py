@@ -13,7 +13,7 @@ from ..model import BAD, ERROR, FAIL, NOT_CLAIMED, NOT_RUN, OBSERVED, RIGHT, WAI
 from ..model.verdicts import FAILED_OR_WAIVED, SEVERITIES, Severity
 from ..plan.rows import Plan, parse_drawn_id
 from ..system.groups import group_pairs
-from ..verdict.blame import Blamed, find_worst
+from ..verdict.blame import Blamed
 from ..verdict.conclude import Conclusion, conclude_evidence
 from ..verdict.drawn_rows import find_comparable
 from ..verdict.sentences import describe_failures
@@ -279,7 +279,7 @@ def _name_failures(runs: Iterable[JudgedRun]) -> Mapping[str, WhatFailed]:
     for run in runs:
         for result in run.evidence.results:
             cause = run.conclusion.causes.get(result.row)
-            if worst := find_worst(run.conclusion.blames.get(result.row, {}).values()):
+            if worst := run.conclusion.find_worst(result.row):
                 title = cause.title if cause else result.diagnosis or "no diagnosis"
                 failed[result.row] = WhatFailed(worst.severity, title)
     return failed

@@ -17,7 +17,7 @@ from ..plan.rows import Plan
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, OVERDUE, UNTRUSTED, VOIDS_VERDICTS
 from ..system.groups import group_pairs
 from . import planted, sentences, waive
-from .blame import Blamed, Blamer
+from .blame import Blamed, Blamer, find_worst
 from .cause import Cause, find_causes
 from .exit_code import choose_exit_code
 from .label import label_of
@@ -58,6 +58,10 @@ class Conclusion:
     """The words that limit every verdict, if not the whole suite ran or not apart from the suite."""
     limits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By document, what was not claimed, not asked for or not run."""
+
+    def find_worst(self, row: str) -> Blamed | None:
+        """Return the worst that is blamed for a row in some document; None if only the adapter went wrong."""
+        return find_worst(self.blames.get(row, {}).values())
 
     @property
     def label(self) -> Label:

@@ -18,7 +18,7 @@ from ..plan.rows import Plan, Row, parse_drawn_id
 from ..run.judge import UNCLAIMED
 from ..system.groups import group_pairs
 from ..system.terminal import count_noun
-from .blame import MUST_REJECT, Blamed, describe_blames, find_worst, rank_of
+from .blame import MUST_REJECT, describe_blames, rank_of
 from .cause import Cause
 from .conclude import Conclusion
 from .standing import has_standing, list_counted_documents
@@ -137,7 +137,7 @@ def group_by_kind(rows: Iterable[Failed], conclusion: Conclusion) -> list[tuple[
     causes = conclusion.causes
 
     def weight(row: Row) -> tuple[int, int]:
-        return rank_of(_worst_of(row, conclusion))
+        return rank_of(conclusion.find_worst(row.id))
 
     alike = group_pairs((causes.get(row.id) or (weight(row), result.diagnosis), (row, result)) for row, result in rows)
 
@@ -158,16 +158,12 @@ def group_by_kind(rows: Iterable[Failed], conclusion: Conclusion) -> list[tuple[
 def _kind_of(same: Sequence[Failed], conclusion: Conclusion) -> FailureKind:
     """Return the kind of failures that are alike, the worst in front."""
     row, result = same[0]
-    cause, worst = conclusion.causes.get(row.id), _worst_of(row, conclusion)
+    cause, worst = conclusion.causes.get(row.id), conclusion.find_worst(row.id)
     if cause:
         blame = describe_blames(each for row, _ in same for each in conclusion.blames.get(row.id, {}).values())
     else:
         blame = worst.blame if worst else ""
     return FailureKind(cause, worst.severity if worst else None, blame, result.diagnosis or "no diagnosis")
-
-
-def _worst_of(row: Row, conclusion: Conclusion) -> Blamed | None:
-    return find_worst(conclusion.blames.get(row.id, {}).values())
 
 
 def _rank_effort(row: Row) -> tuple[bool, bool, bool, int, int]:
@@ -199,7 +195,7 @@ def group_failures(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> Fa
     numbers = {row.id: _count_tests_of((row, result), verdicts, target, claims) for row, result in shown}
     kinds = []
     for common, same in group_by_kind(shown, conclusion):
-        worst = {row.id: _worst_of(row, conclusion) for row, _ in same if numbers[row.id]}
+        worst = {row.id: conclusion.find_worst(row.id) for row, _ in same if numbers[row.id]}
         rules = {row: blamed.premise.rule if blamed else None for row, blamed in worst.items()}
         tests = ((row, result) for row, result in same if row.id in rules)
         # rows that fail alike may break several rules: they are told apart, unless one cause explains them all
