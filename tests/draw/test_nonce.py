@@ -22,7 +22,7 @@ def plan() -> Plan:
 
 @pytest.fixture(scope="module")
 def under(plan: Plan) -> Plan:
-    """That plan under the nonce."""
+    """Return that plan under the nonce."""
     return plan_under_nonce(plan, NONCE)
 
 

@@ -19,11 +19,11 @@ READERS = ("verify", "report", "diff", "publish")
 _MADE: dict[tuple[str, ...], bytes] = {}
 
 
-def run_once(command: Command, backend: str = "reference", *words: str) -> Path:
-    """The results of a run of the few cases, made once in a process and copied into the folder of the command."""
-    path, key = command.out / "results.jsonl", (backend, *words)
+def run_once(command: Command, backend: str = "reference", *words: str, out: Path | None = None) -> Path:
+    """The results of a run of the few cases, made once in a process and copied into `out`, or that of the command."""
+    path, key = (out or command.out) / "results.jsonl", (backend, *words)
     if key not in _MADE:
-        command.run(backend, *words, *(() if backend == "reference" else ("--isolation", "worker")))
+        command.run(backend, *words, *(() if backend == "reference" else ("--isolation", "worker")), out=path.parent)
         _MADE[key] = path.read_bytes()
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(_MADE[key])

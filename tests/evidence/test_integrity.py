@@ -57,8 +57,7 @@ IN_A_WORKER = ("a forged file under the final name", "a forged file renamed into
 def test_a_backend_that_forges_evidence_does_not_conform(command: Command, tmp_path: Path, what: str) -> None:
     act, code = ACTS[what]
     forged, out = tmp_path / "forged", tmp_path / "out"
-    forged.mkdir()
-    run_once(command).rename(forged / "results.jsonl")
+    run_once(command, out=forged)
     text = MEDDLES.format(out=str(out), forged=str(forged / "results.jsonl"), act=act)
     (tmp_path / "mine.py").write_text(text, encoding="utf-8")
     isolation = "worker" if what in IN_A_WORKER else "none"
@@ -101,8 +100,7 @@ def test_a_backend_that_writes_modules_does_not_conform(tmp_path: Path, isolatio
 
 @pytest.mark.slow
 def test_a_backend_of_pytest_cannot_replace_the_reports(command: Command, tmp_path: Path) -> None:
-    (tmp_path / "good").mkdir()
-    run_once(command).rename(tmp_path / "good" / "results.jsonl")
+    run_once(command, out=tmp_path / "good")
     text = f"""
 import os, shutil, threading, time
 from pathlib import Path

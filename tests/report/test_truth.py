@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("only_readme")
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[pytest.CaptureFixture[str], str], Command]:
+def publish_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[pytest.CaptureFixture[str], str], Command]:
     """Run a backend and publish that run, once."""
     commands: dict[str, Command] = {}
 
@@ -43,12 +43,15 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[pytest.CaptureFi
 
 @pytest.fixture(params=["local", "published"])
 def folder(
-    request: pytest.FixtureRequest, made: Callable[..., Command], capsys: pytest.CaptureFixture[str], tmp_path: Path
+    request: pytest.FixtureRequest,
+    publish_once: Callable[..., Command],
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
 ) -> Callable[[str], Path]:
     """A copy of the folder of a page: of a run, or as it is published."""
 
     def copy(backend: str) -> Path:
-        root = Path(shutil.copytree(made(capsys, backend).folder, tmp_path / "copy"))
+        root = Path(shutil.copytree(publish_once(capsys, backend).folder, tmp_path / "copy"))
         return root / "out" if request.param == "local" else next(root.glob(f"site/*/{PUBLISHED}")).parent
 
     return copy

@@ -70,11 +70,8 @@ def test_a_shard_that_ended_early_called_its_first_drawn_rows(command: Command) 
 @pytest.fixture
 def parts(command: Command) -> list[Path]:
     """The two halves of a run, made once in a process."""
-    folders = [command.folder / f"part-{number}-of-2-reference" for number in (1, 2)]
-    for number, folder in enumerate(folders, 1):
-        folder.mkdir()
-        run_once(command, "reference", "--shard", f"{number}/2").rename(folder / "results.jsonl")
-    return folders
+    folders = {f"{number}/2": command.folder / f"part-{number}-of-2-reference" for number in (1, 2)}
+    return [run_once(command, "reference", "--shard", half, out=out).parent for half, out in folders.items()]
 
 
 def evidence_of(folder: Path) -> Evidence:
