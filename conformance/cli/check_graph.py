@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from ..graphs.conclude import KINDS, CheckedNode, Trial, check_model, fit_trials, format_decisions
 from ..graphs.decide import NodeJudge
+from ..graphs.lengths import list_names
 from ..graphs.nodes import Dims, ImpossibleInput, ReshapeNode, UnreadableModel
 from ..graphs.onnx_trace import trace_model
 from ..graphs.page import make_entry, render_graphs
@@ -202,7 +203,7 @@ def _check(path: Path, judge: NodeJudge, inputs: Lengths, known: KnownFaults, is
 
 
 def _symbols_of(inputs: Mapping[str, Dims | None]) -> set[str]:
-    return {length for dims in inputs.values() for length in dims or () if isinstance(length, str)}
+    return {name for dims in inputs.values() for length in dims or () for name in list_names(length)}
 
 
 def _refuse_unknown_inputs(files: Sequence[CheckedFile], inputs: Iterable[str]) -> None:

@@ -12,13 +12,22 @@ from ..system.text import quote
 from .nodes import ImpossibleInput, write_product
 
 MAX_CHARACTERS = 2000
+
+
+def _divide_exactly(number: int, by: int) -> int:
+    """Return the quotient; ValueError if there is a remainder."""
+    if number % by:
+        raise ValueError("not followed")
+    return number // by
+
+
 _FUNCTIONS: Mapping[str, Callable[[int, int], int]] = {
     "Add": operator.add, "Mul": operator.mul, "FloorDiv": operator.floordiv, "CleanDiv": operator.floordiv,
     "Mod": operator.mod, "PythonMod": operator.mod, "Max": max, "Min": min,
 }  # fmt: skip
 _SIGNS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
+    ast.Mod: operator.mod, ast.Div: _divide_exactly,
 }  # fmt: skip
 
 
@@ -41,6 +50,11 @@ def evaluate(text: str, symbols: Mapping[str, int]) -> int | str | None:
 @lru_cache(4096)
 def _parse(text: str) -> ast.expr:
     return ast.parse(text if len(text) <= MAX_CHARACTERS else "", mode="eval").body
+
+
+def list_names(length: int | str | None) -> set[str]:
+    """Return the names that --input may give a length: for `3*n` also n."""
+    return {length, *re.findall(r"[^\W\d]\w*", length)} if isinstance(length, str) else set()
 
 
 def bind_length(length: int | str | None, symbols: Mapping[str, int]) -> int | str | None:

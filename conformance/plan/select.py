@@ -14,6 +14,8 @@ from .quick import QUICK, quick_rows
 from .rows import Plan, Row
 
 _TOKEN = re.compile(r"\s*(?:([()])|('[^']*'|\"[^\"]*\"|[^\s()]+))")
+MAX_NESTED = 100
+"""Brackets and `not` in an expression. Python reads some hundreds, one inside another."""
 Chooser = Callable[[Row], bool]
 _Parsed = tuple[Chooser, list[str]]
 """A test, and the tokens behind its expression."""
@@ -46,6 +48,8 @@ def parse_selection(expression: str, plan: Plan) -> Chooser:
     tokens = [bracket or word for bracket, word in _TOKEN.findall(expression)]
     if not tokens:
         raise BadExpression("the expression is empty; write words of case ids, such as 'infer and not empty'")
+    if sum(token in ("not", "(") for token in tokens) > MAX_NESTED:
+        raise BadExpression(f"it has more than {MAX_NESTED} not and brackets; name fewer cases")
     test, rest = _read_any(tokens, plan)
     if rest:
         raise BadExpression(f"{rest[0]!r} is one too many in {expression!r}; join words with and, or, not")

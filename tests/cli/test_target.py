@@ -143,7 +143,23 @@ def test_words_choose_rows(tmp_path: Path, expression: str, cases: set[str]) -> 
 
 @pytest.mark.parametrize(
     "expression",
-    ["", " ", "and", "a and", "or a", "not", "(a", "a)", "()", "a b", "a (b)", "not or", "level:high", "facet:no-such"],
+    [
+        "",
+        " ",
+        "and",
+        "a and",
+        "or a",
+        "not",
+        "(a",
+        "a)",
+        "()",
+        "a b",
+        "a (b)",
+        "not or",
+        "level:high",
+        "facet:no-such",
+        "not " * 5000 + "a",
+    ],
 )
 def test_an_expression_that_cannot_be_read_is_told(expression: str, tmp_path: Path) -> None:
     with pytest.raises(BadExpression):
