@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from ..model import Malformed, Place, Problem
 from ..system.files import read_bytes
+from ..system.text import describe_unknown
 from .strict_yaml import MAX_FILE_BYTES
 
 
@@ -37,6 +38,10 @@ def find_folders(suite: Path | None) -> Folders:
     if spec is None and cases is None:
         what = "has neither spec/ nor cases/ in it" if suite.is_dir() else "is not a folder"
         raise Malformed((Problem(Place(str(suite)), f"{what}; name a folder that holds spec/, cases/ or both"),))
+    for path in sorted(suite.iterdir()) if suite.is_dir() else ():
+        is_near = path.name not in Folders._fields and path.name.lower().rstrip("s") in ("spec", "case")
+        if is_near and any(path.glob("*.yaml")):
+            raise Malformed((Problem(Place(str(path)), describe_unknown("folder", path.name, Folders._fields)),))
     return Folders(spec or bundled.spec, cases or bundled.cases)
 
 

@@ -93,10 +93,11 @@ def _read_layer(folder: Path, extends: bool, problems: list[Problem]) -> _Layer:
         if not extends or (folder / f"{file}.yaml").is_file():
             content[file], wrong = read_file(folder / f"{file}.yaml", file)
             problems += wrong or check_extends(content[file], extends, f"{folder.name}/{file}.yaml")
-    for path in folder.glob("*.y*ml") if extends else ():
-        if path.suffix == ".yml" or path.stem not in SPEC_FILES:
-            names = [f"{file}.yaml" for file in SPEC_FILES]
-            problems.append(Problem(Place(f"{folder.name}/{path.name}"), describe_unknown("file", path.name, names)))
+    names = [f"{file}.yaml" for file in (SPEC_FILES if extends else (*SPEC_FILES, "factors"))]
+    for path in sorted((*folder.glob("*.y*ml"), *folder.glob("*/*.y*ml"))):
+        name = path.relative_to(folder).as_posix()
+        if name not in names:
+            problems.append(Problem(Place(f"{folder.name}/{name}"), describe_unknown("file", name, names)))
     factors = folder / "factors.yaml"
     if not extends and factors.is_file() and content_of(factors) != content_of(find_spec_folder() / factors.name):
         what = "is not read, as only the bundled factors are; delete it, or copy the bundled file again"

@@ -2,6 +2,7 @@
 
 import random
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from conformance.load.cases import load_cases, load_suite
 from conformance.load.folders import Folders, digest_of_folders, find_cases_folder, find_folders, find_spec_folder
 from conformance.load.spec import SPEC_FILES, load_spec, parse_tensor
 from conformance.model import Malformed, Operand, Problem, Spec
-from tests.builders import TINY, copy_bundled_spec, one_rule, problems_of, write_suite, write_tiny_spec
+from tests.builders import ROOT, TINY, copy_bundled_spec, one_rule, problems_of, write_suite, write_tiny_spec
 
 MUST = TINY["rules"]
 ORIGIN = """    origin:
@@ -412,6 +413,30 @@ def test_a_message_names_a_file_of_cases_that_nothing_reads(tmp_path: Path, tiny
         (tmp_path / name).write_text(CASE, encoding="utf-8")
     with pytest.raises(Malformed, match=f"the file {other!r} is not read, as only"):
         load_cases(tmp_path, tiny_spec)
+
+
+@pytest.mark.parametrize("other", ["more.yaml", "rules.yml", "more/rules.yaml"])
+@pytest.mark.parametrize("extends", [True, False])
+def test_a_message_names_a_file_of_rules_that_nothing_reads(tmp_path: Path, extends: bool, other: str) -> None:
+    folder = shutil.copytree(find_spec_folder(), tmp_path / "spec")
+    if extends:
+        shutil.copytree(ROOT / "examples" / "onnx" / "spec", folder := tmp_path / "onnx")
+    with (folder / "rules.yaml").open("a", encoding="utf-8") as rules:
+        rules.write("# not the bundled rules, which the tests load once for all\n")
+    (folder / "more").mkdir()
+    (folder / other).write_text("x", encoding="utf-8")
+    with pytest.raises(Malformed, match=f"{folder.name}/{other}: unknown file '{other}'; "):
+        load_spec(folder)
+
+
+@pytest.mark.parametrize("name", ["case", "Cases", "specs"])
+def test_a_message_names_a_folder_that_is_misspelt(tmp_path: Path, name: str) -> None:
+    suite = write_suite(tmp_path, CASE)
+    (suite / name).mkdir()
+    find_folders(suite)
+    (suite / name / "more.yaml").write_text(CASE, encoding="utf-8")
+    with pytest.raises(Malformed, match=f"unknown folder '{name}'; did you mean 'cases'|'spec'"):
+        find_folders(suite)
 
 
 def test_attributes_and_operands_are_read_as_they_are_written(tmp_path: Path, tiny_spec: Spec) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from conformance.load import cases as loading
 from conformance.load.cases import load_cases, split_entries
-from conformance.load.folders import find_cases_folder, find_spec_folder
+from conformance.load.folders import find_cases_folder
 from conformance.load.spec import load_spec
 from conformance.model import Case, Malformed
 from tests.builders import spoil
@@ -93,16 +93,6 @@ def test_a_problem_with_copies_of_a_file_is_reported(tmp_path: Path, name: str, 
     spoil(copy, "rule: zero-literal", f"rule: {rule}", 1)
     with pytest.raises(Malformed, match=said):
         load_cases(copy.parent, SPEC)
-
-
-def test_another_file_in_spec_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / "spec"
-    shutil.copytree(find_spec_folder(), folder)
-    (folder / "rules (copy).yaml").write_text("rules: []\n", encoding="utf-8")
-    monkeypatch.setattr(loading, "find_spec_folder", lambda: folder)
-    read = count_reads(monkeypatch)
-    assert load_cases(find_cases_folder(), load_spec(folder))["there-and-back"].rule == "nodes-compose"
-    assert read == ["there-and-back"]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
